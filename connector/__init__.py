@@ -1,0 +1,1 @@
+"""The databases: reading changes, writing sets, the SQL store, the embedded server."""

@@ -1,0 +1,1 @@
+"""What happens when: train, score, audit, configuration, command line."""

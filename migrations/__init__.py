@@ -1,0 +1,1 @@
+"""Alembic revisions for SQL, numbered Cypher files for the graph."""

@@ -1,0 +1,1 @@
+"""Pure computing on arrays: networks, scores, thresholds, guarantees."""
