@@ -1,0 +1,67 @@
+"""The audit chain: every HMAC covers the entry before it, with a key the database never has."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Connection, insert, select
+
+from ringfence.connector.store import dumps
+from ringfence.connector.tables import audit
+
+
+def chain_key(configured: str | None, folder: Path) -> bytes:
+    """Return the configured key, else a random one kept in `folder` that only we can read."""
+    if configured:
+        return configured.encode()
+    path = folder / "audit.key"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_hex(32))
+    return path.read_text().strip().encode()
+
+
+def append(
+    connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
+) -> str:
+    """Add an entry inside the caller's transaction and return its hash."""
+    last = connection.execute(
+        select(audit.c.n, audit.c.hash)
+        .where(audit.c.project == project)
+        .order_by(audit.c.n.desc())
+        .limit(1)
+    ).first()
+    n, prev = (last.n + 1, last.hash) if last else (1, "")
+    body = dumps({"n": n, "project": project, "kind": kind, **facts})
+    entry = seal(key, prev, body)
+    connection.execute(insert(audit).values(project=project, n=n, body=body, prev=prev, hash=entry))
+    return entry
+
+
+def seal(key: bytes, prev: str, body: str) -> str:
+    """Return HMAC-SHA256(key, prev + newline + body) as hex.
+
+    >>> seal(b"key", "", "{}")[:8]
+    'ccd29c04'
+    """
+    return hmac.new(key, f"{prev}\n{body}".encode(), hashlib.sha256).hexdigest()
+
+
+def first_broken(connection: Connection, project: str, key: bytes) -> int | None:
+    """Return the number of the first entry that doesn't fit the chain, or None where all do."""
+    prev, expected = "", 1
+    for row in connection.execute(
+        select(audit).where(audit.c.project == project).order_by(audit.c.n)
+    ):
+        sound = row.n == expected and row.prev == prev
+        if not sound or not hmac.compare_digest(row.hash, seal(key, prev, row.body)):
+            return expected
+        prev, expected = row.hash, expected + 1
+    return None

@@ -1,0 +1,76 @@
+"""Everything ringfence raises on purpose.
+
+RingfenceError
+├── ConfigError        the file or the environment says something that can't be
+├── ServerError        Neo4j can't be reached, started or talked to
+├── GraphError         the graph is reachable, but isn't as the configuration says
+├── StoreError         the SQL audit store can't be used
+│   ├── LeaseHeld      another process works on this project now
+│   ├── LeaseLost      another process took over while this one was away
+│   └── WrongVersion   the store is newer than this code, or not migrated yet
+└── ModelError         no model, or one that doesn't fit the graph or its own manifest
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConfigError",
+    "GraphError",
+    "LeaseHeld",
+    "LeaseLost",
+    "ModelError",
+    "RingfenceError",
+    "ServerError",
+    "StoreError",
+    "WrongVersion",
+]
+
+
+class RingfenceError(Exception):
+    """An error in three parts: what was found, what was needed, what to type next."""
+
+    def __init__(self, *, found: str, needed: str = "", next_step: str = "") -> None:
+        super().__init__(found)
+        self.found = found
+        self.needed = needed
+        self.next_step = next_step
+
+    def __str__(self) -> str:
+        parts = [self.found]
+        if self.needed:
+            parts.append(f"needed: {self.needed}")
+        if self.next_step:
+            parts.append(f"next:   {self.next_step}")
+        return "\n".join(parts)
+
+
+class ConfigError(RingfenceError):
+    """The file or the environment says something that can't be."""
+
+
+class ServerError(RingfenceError):
+    """Neo4j can't be reached, started or talked to."""
+
+
+class GraphError(RingfenceError):
+    """The graph is reachable, but isn't as the configuration says."""
+
+
+class StoreError(RingfenceError):
+    """The SQL audit store can't be used."""
+
+
+class LeaseHeld(StoreError):
+    """Another process works on this project now."""
+
+
+class LeaseLost(StoreError):
+    """Another process took over while this one was away."""
+
+
+class WrongVersion(StoreError):
+    """The store is newer than this code, or not migrated yet."""
+
+
+class ModelError(RingfenceError):
+    """No model, or one that doesn't fit the graph or its own manifest."""

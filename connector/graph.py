@@ -1,0 +1,167 @@
+"""The connection to Neo4j: who may be talked to, how reads and writes happen, what errors mean."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from neo4j import (
+    READ_ACCESS,
+    Driver,
+    GraphDatabase,
+    ManagedTransaction,
+    Record,
+    Session,
+    unit_of_work,
+)
+from neo4j.exceptions import (
+    AuthError,
+    ClientError,
+    ConfigurationError,
+    DriverError,
+    ServiceUnavailable,
+)
+
+from ringfence.connector.errors import ConfigError, GraphError, ServerError
+
+T = TypeVar("T")
+RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
+logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
+
+
+class Graph:
+    """A database of a Neo4j server; reads run in READ sessions, writes as managed transactions."""
+
+    def __init__(self, driver: Driver, uri: str, database: str) -> None:
+        self.driver = driver
+        self.uri = uri
+        self.database = database
+
+    def read(self, query: str, **parameters: Any) -> list[Record]:
+        """Return all rows of a reading query."""
+        with self._session(default_access_mode=READ_ACCESS) as session:
+            return session.execute_read(lambda tx: list(tx.run(query, parameters)))
+
+    def stream(self, query: str, fetch_size: int, **parameters: Any) -> Iterator[Record]:
+        """Yield rows of a reading query without holding them all.
+
+        A stream that breaks half-way raises: the reader starts its read again, nothing is skipped.
+        """
+        with (
+            self._session(default_access_mode=READ_ACCESS, fetch_size=fetch_size) as session,
+            session.begin_transaction() as transaction,
+        ):
+            yield from transaction.run(query, parameters)
+
+    def write(self, work: Callable[[ManagedTransaction], T]) -> T:
+        """Run `work` in one managed transaction; it must be idempotent, a retry runs it again."""
+        with self._session() as session:
+            return session.execute_write(unit_of_work()(work))
+
+    def run(self, statement: str, **parameters: Any) -> None:
+        """Run one writing or schema statement in a managed transaction of its own."""
+        self.write(lambda tx: tx.run(statement, parameters).consume())
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.driver.close()
+
+    @contextmanager
+    def _session(self, **settings: Any) -> Iterator[Session]:
+        with explained(self.uri), self.driver.session(database=self.database, **settings) as opened:
+            yield opened
+
+
+def connect(
+    uri: str, user: str, password: str | None, database: str = "neo4j", tls: str = "required"
+) -> Graph:
+    """Connect, log in, and make sure that the server answers."""
+    check_uri(uri, tls)
+    if password is None:
+        raise ConfigError(
+            found=f"no password for {user} at {uri}",
+            needed="the password, from the environment",
+            next_step="export RINGFENCE_NEO4J_PASSWORD=…",
+        )
+    with explained(uri):
+        driver = GraphDatabase.driver(
+            uri,
+            auth=(user, password),
+            max_transaction_retry_time=RETRY_SECONDS,
+            connection_acquisition_timeout=60,
+            notifications_min_severity="OFF",
+            user_agent="ringfence",
+        )
+        try:
+            driver.verify_connectivity()
+        except DriverError:
+            driver.close()
+            raise
+    return Graph(driver, uri, database)
+
+
+def check_uri(uri: str, tls: str) -> None:
+    """Refuse a URI that holds a password, and plain text to another machine."""
+    parts = urlsplit(uri)
+    if parts.username or parts.password:
+        raise ConfigError(
+            found="[neo4j] uri holds a user or a password",
+            needed="neither: drivers print URIs into logs and errors",
+            next_step="set [neo4j] user, and RINGFENCE_NEO4J_PASSWORD in the environment",
+        )
+    if parts.scheme not in {
+        "bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc",
+    } or not parts.hostname:  # fmt: skip
+        raise ConfigError(
+            found=f"[neo4j] uri is {uri!r}",
+            needed="embedded, bolt://host:7687, bolt+s://…, neo4j://… or neo4j+s://…",
+        )
+    if tls == "required" and "+s" not in parts.scheme and not _is_loopback(parts.hostname):
+        raise ConfigError(
+            found=f"{uri} would send data over the network in plain text",
+            needed="an encrypted scheme (bolt+s or neo4j+s) for a server on another machine",
+            next_step='change the scheme, or set [neo4j] tls = "off" on purpose',
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def explained(uri: str) -> Iterator[None]:
+    """Turn the driver's exceptions into found, needed, next."""
+    try:
+        yield
+    except AuthError:
+        raise ServerError(
+            found=f"{uri} refused the user or the password",
+            needed="[neo4j] user and the password that belongs to it",
+            next_step="export RINGFENCE_NEO4J_PASSWORD=…, then: ringfence doctor",
+        ) from None
+    except (ServiceUnavailable, ConfigurationError, OSError) as error:
+        raise ServerError(
+            found=f"no Neo4j server answers at {uri} ({_first_line(error)})",
+            needed="a running server",
+            next_step="check [neo4j] uri, or set it to embedded and: ringfence neo4j start",
+        ) from None
+    except ClientError as error:
+        if error.code and "DatabaseNotFound" in error.code:
+            raise ServerError(
+                found=f"{uri} has no database of that name",
+                needed="[neo4j] database as the server knows it",
+            ) from None
+        raise GraphError(
+            found=f"Neo4j refused a statement: {_first_line(error)} ({error.code})"
+        ) from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:200]

@@ -1,0 +1,201 @@
+"""Bring both stores to this code's version; doing it twice does no harm, going back is refused."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from ringfence.connector.errors import GraphError, WrongVersion
+from ringfence.connector.graph import Graph
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.quoting import quote
+from ringfence.connector.store import Store
+
+VERSION_TABLE = "ringfence_version"
+
+
+@dataclass(frozen=True, slots=True)
+class CypherFile:
+    """One numbered file of statements."""
+
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        """Hash that is recorded in the graph when the file was applied."""
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+    def statements(self) -> Iterator[str]:
+        """Yield the statements without comments."""
+        bare = re.sub(r"^\s*//.*$", "", self.text, flags=re.MULTILINE)
+        yield from (part.strip() for part in bare.split(";") if part.strip())
+
+
+def migrate_sql(store: Store) -> list[str]:
+    """Apply the missing Alembic revisions in one transaction and tell which."""
+    with store.transaction() as connection:
+        before = _sql_version(connection)
+        _refuse_newer(before)
+        config = _alembic(connection)
+        command.upgrade(config, "head")
+        after = _sql_version(connection)
+        return [
+            f"SQL {script.revision}: {script.doc}"
+            for script in reversed(list(ScriptDirectory.from_config(config).walk_revisions()))
+            if before is None or script.revision > before
+        ] if before != after else []  # fmt: skip
+
+
+def require_sql(store: Store) -> None:
+    """Raise `WrongVersion` unless the store is exactly at this code's version."""
+    with store.reading() as connection:
+        found = _sql_version(connection)
+    _refuse_newer(found)
+    if found != _head():
+        raise WrongVersion(
+            found=f"the audit store is at version {found or 'none'}",
+            needed=f"version {_head()}",
+            next_step="ringfence migrate",
+        )
+
+
+def _sql_version(connection: Connection) -> str | None:
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return context.get_current_revision()
+
+
+def _alembic(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option(
+        "script_location", str(files("ringfence.migrations").joinpath("sql")).replace("%", "%%")
+    )
+    config.attributes["connection"] = connection
+    return config
+
+
+def _head() -> str:
+    return ScriptDirectory.from_config(_alembic()).get_current_head() or ""
+
+
+def _refuse_newer(found: str | None) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(_alembic()).walk_revisions()}
+    if found is not None and found not in known:
+        raise WrongVersion(
+            found=f"the audit store is at version {found}, which this ringfence doesn't know",
+            needed=f"version {_head()} or older; a newer ringfence has been here",
+            next_step="pip install --upgrade ringfence",
+        )
+
+
+def cypher_files() -> list[CypherFile]:
+    """Return the numbered files of migrations/cypher, oldest first."""
+    folder = Path(str(files("ringfence.migrations").joinpath("cypher")))
+    return [
+        CypherFile(int(path.name[:4]), path.stem, path.read_text(encoding="utf-8"))
+        for path in sorted(folder.glob("[0-9][0-9][0-9][0-9]_*.cypher"))
+    ]
+
+
+APPLIED = "MATCH (m:RingfenceMigration) RETURN m.number AS number, m.checksum AS checksum"
+RECORD = """
+MERGE (m:RingfenceMigration {number: $number})
+ON CREATE SET m.name = $name, m.checksum = $checksum, m.at = datetime()
+"""
+
+
+def migrate_graph(graph: Graph) -> list[str]:
+    """Apply the missing Cypher files and record their checksums; tell which."""
+    known = cypher_files()
+    applied = _applied(graph, known)
+    done = []
+    for file in known:
+        if file.number in applied:
+            continue
+        for statement in file.statements():
+            graph.run(statement)
+        graph.run(RECORD, number=file.number, name=file.name, checksum=file.checksum)
+        done.append(f"graph {file.number:04}: {file.name}")
+    return done
+
+
+def require_graph(graph: Graph) -> None:
+    """Raise `WrongVersion` unless every Cypher file, unchanged, has been applied."""
+    known = cypher_files()
+    missing = [file.name for file in known if file.number not in _applied(graph, known)]
+    if missing:
+        raise WrongVersion(
+            found=f"the graph lacks ringfence's constraints ({', '.join(missing)})",
+            needed="them: they are what makes 'once per node' a fact",
+            next_step="ringfence migrate",
+        )
+
+
+def _applied(graph: Graph, known: list[CypherFile]) -> set[int]:
+    rows = {row["number"]: row["checksum"] for row in graph.read(APPLIED)}
+    by_number = {file.number: file for file in known}
+    for number, checksum in rows.items():
+        if number not in by_number:
+            raise WrongVersion(
+                found=f"the graph has migration {number:04}, which this ringfence doesn't know",
+                needed=f"{max(by_number):04} at the latest; a newer ringfence has been here",
+                next_step="pip install --upgrade ringfence",
+            )
+        if by_number[number].checksum != checksum:
+            raise WrongVersion(
+                found=f"migration {by_number[number].name} was changed after it had been applied",
+                needed="the file as it was; changes belong into a new file",
+            )
+    return set(rows)
+
+
+def create_user_indexes(graph: Graph, mapping: GraphMapping) -> list[str]:
+    """Create the unique constraint and range indexes that reading by key and time needs."""
+    before = _schema_names(graph)
+    label, key, created = quote(mapping.label), quote(mapping.key), quote(mapping.created_at)
+    try:
+        graph.run(f"CREATE CONSTRAINT IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
+    except GraphError as error:
+        if "ConstraintCreationFailed" not in error.found:
+            raise
+        raise _duplicates(graph, mapping) from None
+    graph.run(f"CREATE INDEX IF NOT EXISTS FOR (n:{label}) ON (n.{created})")
+    for relationship in mapping.relationships:
+        if relationship.created_at:
+            kind, time = quote(relationship.type), quote(relationship.created_at)
+            graph.run(f"CREATE INDEX IF NOT EXISTS FOR ()-[r:{kind}]-() ON (r.{time})")
+    graph.read("CALL db.awaitIndexes(600)")
+    return [f"graph index on {what}" for what in sorted(_schema_names(graph) - before)]
+
+
+def _schema_names(graph: Graph) -> set[str]:
+    rows = graph.read(
+        "SHOW INDEXES YIELD labelsOrTypes, properties WHERE labelsOrTypes IS NOT NULL "
+        "RETURN labelsOrTypes[0] + '.' + properties[0] AS name"
+    )
+    return {row["name"] for row in rows}
+
+
+def _duplicates(graph: Graph, mapping: GraphMapping) -> GraphError:
+    label, key = quote(mapping.label), quote(mapping.key)
+    rows = graph.read(
+        f"MATCH (n:{label}) WITH n.{key} AS key, count(*) AS nodes WHERE nodes > 1 "
+        "AND key IS NOT NULL RETURN key, nodes ORDER BY nodes DESC LIMIT 3"
+    )
+    sample = ", ".join(f"{row['key']!r} ({row['nodes']} nodes)" for row in rows)
+    return GraphError(
+        found=f"keys of :{mapping.label} are not unique: {sample}",
+        needed=f"one node per value of {mapping.key}; a set must belong to one node",
+        next_step="choose another [graph] key, or merge the nodes",
+    )

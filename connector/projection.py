@@ -1,0 +1,167 @@
+"""What stands in the graph: a projection of what SQL decided; writing it again is harmless.
+
+Every transaction first shows its lease token to the project's fence node: a process that slept
+through its lease carries a smaller token than its successor and writes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from neo4j import ManagedTransaction
+from sqlalchemy import Row
+
+from ringfence.connector.errors import LeaseLost
+from ringfence.connector.graph import Graph
+from ringfence.connector.keys import decode_key
+from ringfence.connector.lease import Lease
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.quoting import quote
+from ringfence.connector.times import NANOSECONDS
+
+T = TypeVar("T")
+
+FENCE = """
+MERGE (f:RingfenceFence {project: $project}) ON CREATE SET f.token = $token
+WITH f WHERE f.token <= $token
+SET f.token = $token
+RETURN f.token AS token
+"""
+
+RUN = """
+MERGE (r:RingfenceRun {id: $id})
+ON CREATE SET r += $facts
+WITH r UNWIND $classes AS name
+MERGE (:RingfenceClass {project: $project, name: name})
+"""
+
+SETS = """
+MATCH (run:RingfenceRun {{id: $run}})
+UNWIND $rows AS row
+MATCH (n:{label} {{{key}: row.key}})
+MERGE (n)-[e:EVALUATED {{key: row.evaluated}}]->(run)
+ON CREATE SET e.size = row.size, e.alpha = $alpha
+WITH n, row
+CALL (n, row) {{
+  UNWIND row.set AS one
+  MATCH (c:RingfenceClass {{project: $project, name: one.name}})
+  MERGE (n)-[m:MAY_BE]->(c)
+  ON CREATE SET m.p = one.p
+}}
+RETURN row.evaluated AS evaluated
+"""
+
+COVERAGE = """
+UNWIND $rows AS row
+MATCH (r:RingfenceRun {id: row.run})
+MERGE (a:CoverageAudit {id: row.id})
+SET a += row.facts
+MERGE (a)-[:AUDITS]->(r)
+"""
+
+
+def run_id(project: str, seq: int) -> str:
+    """Return the id of a run's node.
+
+    >>> run_id("payments", 7)
+    'payments/7'
+    """
+    return f"{project}/{seq}"
+
+
+def write_run(graph: Graph, held: Lease, row: Row[Any], classes: Sequence[str]) -> None:
+    """Create the run's node and the class nodes that its sets will point to."""
+    facts = {
+        "project": row.project,
+        "seq": row.seq,
+        "at": _moment(row.decided_ns),
+        "rule": row.rule,
+        "alpha": row.alpha,
+        "threshold": row.threshold,
+        "calibration": row.n_calibration,
+        "model": row.model,
+    }
+    _fenced(
+        graph,
+        held,
+        lambda tx: tx.run(
+            RUN,
+            id=run_id(row.project, row.seq),
+            facts=facts,
+            classes=list(classes),
+            project=row.project,
+        ).consume(),
+    )
+
+
+def write_sets(
+    graph: Graph,
+    held: Lease,
+    mapping: GraphMapping,
+    row: Row[Any],
+    classes: Sequence[str],
+    block: Iterable[Row[Any]],
+) -> list[str]:
+    """Write a block of sets in one transaction; return the keys whose node is no longer there."""
+    sets = [_set(one, classes) for one in block]
+    query = SETS.format(label=quote(mapping.label), key=quote(mapping.key))
+
+    def work(tx: ManagedTransaction) -> set[str]:
+        result = tx.run(
+            query,
+            run=run_id(row.project, row.seq),
+            rows=sets,
+            project=row.project,
+            alpha=row.alpha,
+        )
+        return {record["evaluated"] for record in result}
+
+    written = _fenced(graph, held, work)
+    return [one["typed"] for one in sets if one["evaluated"] not in written]
+
+
+def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) -> None:
+    """Bring (:CoverageAudit) nodes up to date; late classes change them."""
+    values = [
+        {
+            "id": f"{run_id(row['project'], row['seq'])}/{row['slice']}",
+            "run": run_id(row["project"], row["seq"]),
+            "facts": {
+                **{name: value for name, value in row.items() if name != "audited_ns"},
+                "at": _moment(row["audited_ns"]),
+            },
+        }
+        for row in rows
+    ]
+    _fenced(graph, held, lambda tx: tx.run(COVERAGE, rows=values).consume())
+
+
+def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
+    p = dict(zip(classes, json.loads(one.p_values), strict=True))
+    return {
+        "typed": one.node_key,
+        "key": decode_key(one.node_key),
+        "evaluated": f"{one.project}/{one.node_key}",
+        "size": one.size,
+        "set": [{"name": name, "p": p[name]} for name in json.loads(one.classes)],
+    }
+
+
+def _fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) -> T:
+    def fenced(tx: ManagedTransaction) -> T:
+        if tx.run(FENCE, project=held.project, token=held.token).single() is None:
+            raise LeaseLost(
+                found=f"another process has written for project {held.project!r} since",
+                needed="the newest lease token; nothing of this transaction was written",
+                next_step="nothing: the other process goes on with the work",
+            )
+        return work(tx)
+
+    return graph.write(fenced)
+
+
+def _moment(ns: int) -> datetime:
+    return datetime.fromtimestamp(ns / NANOSECONDS, UTC)

@@ -1,0 +1,168 @@
+"""The SQL audit store's tables; the revisions in migrations/sql create the same (a test compares).
+
+Times are integer nanoseconds since 1970 (PostgreSQL would round a timestamp to microseconds).
+JSON is text written with `allow_nan=False`: SQLite would turn NaN into NULL without a word.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("expires_ns", BigInteger, nullable=False),
+    Column("watermark_ns", BigInteger),
+    Column("next_seq", BigInteger, nullable=False),
+)
+"""One row per project: who may write, up to where the graph was read, the next run's number."""
+
+model = Table(
+    "model",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("trained_ns", BigInteger, nullable=False),
+    Column("manifest", Text, nullable=False),
+    PrimaryKeyConstraint("project", "version"),
+)
+"""A trained model's manifest as written beside its weights."""
+
+member = Table(
+    "member",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("node_key", Text),
+    Column("role", Text, nullable=False),
+    Column("class_index", Integer, nullable=False),
+    PrimaryKeyConstraint("project", "version", "node_key"),
+    ForeignKeyConstraint(["project", "version"], ["model.project", "model.version"]),
+    CheckConstraint("role IN ('train', 'validation', 'calibration')", name="member_role"),
+)
+"""The labelled nodes a model version was trained, stopped and is calibrated with."""
+
+run = Table(
+    "run",
+    metadata,
+    Column("project", Text),
+    Column("seq", BigInteger),
+    Column("state", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("started_ns", BigInteger, nullable=False),
+    Column("decided_ns", BigInteger),
+    Column("applied_ns", BigInteger),
+    Column("watermark_from_ns", BigInteger),
+    Column("watermark_to_ns", BigInteger),
+    Column("rule", Text, nullable=False),
+    Column("score", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("threshold", Double),
+    Column("threshold_node", Double),
+    Column("threshold_edge", Double),
+    Column("threshold_naive", Double),
+    Column("n_calibration", BigInteger, nullable=False),
+    Column("effective_calibration", Double, nullable=False),
+    Column("n_evaluated", BigInteger, nullable=False),
+    Column("n_waiting", BigInteger, nullable=False),
+    Column("n_already_known", BigInteger, nullable=False),
+    Column("n_quarantined", BigInteger, nullable=False),
+    Column("n_nodes", BigInteger, nullable=False),
+    Column("n_relationships", BigInteger, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("software", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("timings", Text, nullable=False),
+    PrimaryKeyConstraint("project", "seq"),
+    CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
+)
+"""One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set."""
+
+prediction = Table(
+    "prediction",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    Column("scores", Text, nullable=False),
+    Column("degree", BigInteger, nullable=False),
+    Column("in_graph", Boolean, nullable=False),
+    Column("label", Text),
+    Column("labelled_ns", BigInteger),
+    Column("covered", Boolean),
+    Column("covered_naive", Boolean),
+    PrimaryKeyConstraint("project", "node_key"),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+    Index("prediction_by_run", "project", "seq"),
+    Index("prediction_unlabelled", "project", "labelled_ns"),
+)
+"""One evaluated node. The primary key is the rule that a node is evaluated once, ever."""
+
+coverage = Table(
+    "coverage",
+    metadata,
+    Column("project", Text),
+    Column("seq", BigInteger),
+    Column("slice", Text),
+    Column("audited_ns", BigInteger, nullable=False),
+    Column("evaluated", BigInteger, nullable=False),
+    Column("known", BigInteger, nullable=False),
+    Column("covered", BigInteger, nullable=False),
+    Column("covered_naive", BigInteger, nullable=False),
+    Column("low", Double, nullable=False),
+    Column("high", Double, nullable=False),
+    Column("p_value", Double, nullable=False),
+    Column("mean_size", Double, nullable=False),
+    Column("exact", Boolean, nullable=False),
+    Column("verdict", Text, nullable=False),
+    PrimaryKeyConstraint("project", "seq", "slice"),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+)
+"""What the classes that became known say about a run; late classes update the row."""
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("project", Text),
+    Column("element_id", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("seen_ns", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project", "element_id"),
+)
+"""Nodes that could not be used, each with its reason."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("project", Text),
+    Column("n", BigInteger),
+    Column("body", Text, nullable=False),
+    Column("prev", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("project", "n"),
+)
+"""The append-only chain: hash = HMAC(key, prev + body)."""

@@ -1,0 +1,338 @@
+"""`ringfence.toml`: every setting, its type, its default and why, in one place.
+
+The file is read first, then the environment (`RINGFENCE_<SECTION>_<KEY>`) wins over it. Secrets
+come from the environment only. docs/configuration.md is generated from the descriptions here.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping, TimeKind
+
+DEFAULT_FILE = "ringfence.toml"
+PREFIX = "RINGFENCE_"
+NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_CACHE", "RINGFENCE_TEST_")
+Fraction01 = Annotated[float, Field(gt=0, lt=1)]
+
+
+class Section(BaseModel):
+    """A table of the file: unknown keys are errors, values never change after loading."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Neo4jSettings(Section):
+    """The graph database."""
+
+    uri: str = Field(
+        "embedded",
+        description="`embedded` starts or finds the zero-install server of this project; "
+        "otherwise bolt://, bolt+s://, neo4j:// or neo4j+s:// without user or password in it.",
+    )
+    user: str = Field("neo4j", description="Who logs in.")
+    password: SecretStr | None = Field(
+        None, description="Environment only. Not needed for `embedded`, which makes its own."
+    )
+    database: str = Field("neo4j", description="Which database of the server.")
+    tls: Literal["required", "off"] = Field(
+        "required",
+        description="A server that isn't on this machine must be reached by an encrypted scheme "
+        "(bolt+s, neo4j+s); `off` allows plain text on purpose.",
+    )
+
+
+class AuditSettings(Section):
+    """The SQL audit store."""
+
+    url: str = Field(
+        "sqlite:///.ringfence/audit.db",
+        description="SQLAlchemy URL of the store: sqlite:///file (relative to this file) or "
+        "postgresql+psycopg://user@host/database; a password does not belong here.",
+    )
+    password: SecretStr | None = Field(
+        None, description="Environment only. Password of the SQL user."
+    )
+    key: SecretStr | None = Field(
+        None,
+        description="Environment only. Key of the audit chain's HMAC; without it a random one is "
+        "kept in `[engine] folder`, outside the database.",
+    )
+
+
+class RelationshipSettings(Section):
+    """One relationship type that carries messages."""
+
+    type: str = Field(description="Relationship type.")
+    undirected: bool = Field(
+        True, description="Messages flow both ways; false keeps the stored direction."
+    )
+    created_at: str | None = Field(
+        "created_at",
+        description="Property with the creation time. An empty text says there is none: then "
+        "relationships are read together with the new nodes they touch.",
+    )
+
+
+class GraphSettings(Section):
+    """Where nodes, features, classes and times stand in your graph."""
+
+    label: str = Field(description="Label of the nodes to predict.")
+    key: str = Field(description="Property that is unique per node (text or number).")
+    features: str | list[str] = Field(
+        description="One property that holds a list of numbers, or a list of numeric properties."
+    )
+    class_property: str = Field(description="Property with the known class; absent where unknown.")
+    created_at: str = Field("created_at", description="Property with a node's creation time.")
+    time_kind: TimeKind = Field(
+        "zoned",
+        description="Type of every `created_at`: `zoned` or `local` datetimes (local ones are read "
+        "as UTC) or integer `milliseconds` since 1970.",
+    )
+    relationships: list[RelationshipSettings] = Field(
+        default_factory=list, description="Relationship types that carry messages."
+    )
+    manage_indexes: bool = Field(
+        True,
+        description="`ringfence migrate` may create the unique constraint on `key` and the range "
+        "indexes on `created_at` that reading needs.",
+    )
+
+
+class ModelSettings(Section):
+    """The network and how it is trained."""
+
+    network: str = Field("GCN", description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`.")
+    hidden: int = Field(64, ge=1, description="Width of the hidden layer (the paper's).")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout; without it the paper's value for the network."
+    )
+    learning_rate: float | None = Field(None, gt=0, description="Without it the network's default.")
+    weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
+    max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
+    patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
+    seed: int = Field(
+        0,
+        description="Seed of the split, the training and every node's own random number u. "
+        "Choose it once: it is part of what an auditor recomputes.",
+    )
+    train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
+    validation: Fraction01 = Field(0.2, description="Share for early stopping.")
+    calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")
+
+    @model_validator(mode="after")
+    def _shares_add_up(self) -> ModelSettings:
+        total = self.train + self.validation + self.calibration
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"train + validation + calibration is {total:g}; it must be 1")
+        return self
+
+
+class ConformalSettings(Section):
+    """The promise."""
+
+    alpha: Fraction01 = Field(
+        0.1, description="Miscoverage: sets hold the true class with probability >= 1 - alpha."
+    )
+    rule: Literal["NodeEx", "EdgeEx"] = Field(
+        "NodeEx",
+        description="NodeEx where nodes arrive in an exchangeable order, EdgeEx where edges do.",
+    )
+    score: Literal["APS", "TPS"] = Field("APS", description="Conformity score.")
+    edge_test_weight: Literal["one", "exact"] = Field(
+        "one",
+        description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
+        "1/degree (what the lemma proves).",
+    )
+
+
+class EngineSettings(Section):
+    """Where things are kept and in what portions they are moved."""
+
+    folder: Path = Field(
+        Path(".ringfence"), description="Models, mirror, embedded server; relative to this file."
+    )
+    overlap_seconds: float = Field(
+        5.0,
+        ge=0,
+        description="How far behind the watermark each run reads again, for clients that stamp "
+        "`created_at` with their own clocks; what is known already is dropped by key.",
+    )
+    read_rows: int = Field(10_000, ge=1, description="Rows per block read from Neo4j.")
+    write_rows: int = Field(1_000, ge=1, description="Nodes per Neo4j write transaction.")
+    lease_seconds: float = Field(
+        120.0, gt=0, description="How long a silent process keeps others from scoring."
+    )
+
+
+class Settings(Section):
+    """A whole `ringfence.toml`."""
+
+    project: str = Field(
+        "default", min_length=1, description="Name under which runs and sets are kept apart."
+    )
+    neo4j: Neo4jSettings = Field(default_factory=Neo4jSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
+    graph: GraphSettings
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    conformal: ConformalSettings = Field(default_factory=ConformalSettings)
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+
+    def mapping(self) -> GraphMapping:
+        """Return the names in the user's graph as the connector takes them."""
+        g = self.graph
+        return GraphMapping(
+            label=g.label,
+            key=g.key,
+            features=(g.features,) if isinstance(g.features, str) else tuple(g.features),
+            features_are_list=isinstance(g.features, str),
+            class_property=g.class_property,
+            created_at=g.created_at,
+            time_kind=g.time_kind,
+            relationships=tuple(
+                RelationshipMapping(r.type, r.undirected, r.created_at or None)
+                for r in g.relationships
+            ),
+        )
+
+    def digest(self) -> str:
+        """Return a hash of everything but the secrets, for the run's record."""
+        body = self.model_dump(mode="json", exclude=SECRETS)
+        return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
+
+
+SECRETS: Any = {"neo4j": {"password"}, "audit": {"password", "key"}}
+
+
+def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:
+    """Read the file, let the environment win, check everything; paths become absolute."""
+    environment = os.environ if environment is None else environment
+    path = path or Path(environment.get("RINGFENCE_CONFIG", DEFAULT_FILE))
+    values = _read(path)
+    _refuse_secrets(values, path)
+    _override(values, environment)
+    try:
+        settings = Settings.model_validate(values)
+    except ValidationError as error:
+        raise _explain(error, path) from None
+    return _anchored(settings, path.resolve().parent)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            found=f"there is no {path}",
+            needed="a configuration file",
+            next_step="ringfence init   (looks at your graph and writes one), or --config FILE",
+        ) from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(found=f"{path} is not TOML: {error}") from None
+
+
+def _refuse_secrets(values: dict[str, Any], path: Path) -> None:
+    for section, names in SECRETS.items():
+        table = values.get(section)
+        for name in names & set(table if isinstance(table, dict) else ()):
+            raise ConfigError(
+                found=f"{path} holds [{section}] {name}",
+                needed="secrets stay out of files that get committed and mailed",
+                next_step=f"take it out and set {PREFIX}{section.upper()}_{name.upper()} instead",
+            )
+
+
+def known_keys() -> Iterator[tuple[str, str]]:
+    """Yield every (section, key); section is empty for keys at the top of the file."""
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield from ((name, key) for key in kind.model_fields)
+        else:
+            yield "", name
+
+
+def variable(section: str, key: str) -> str:
+    """Return the environment variable of a setting.
+
+    >>> variable("conformal", "alpha")
+    'RINGFENCE_CONFORMAL_ALPHA'
+    """
+    return PREFIX + "_".join(part for part in (section, key) if part).upper()
+
+
+def _override(values: dict[str, Any], environment: Mapping[str, str]) -> None:
+    variables = {variable(section, key): (section, key) for section, key in known_keys()}
+    for name in sorted(environment):
+        if not name.startswith(PREFIX) or name.startswith(NOT_SETTINGS):
+            continue
+        if name not in variables:
+            raise ConfigError(
+                found=f"the environment variable {name} is no setting",
+                needed="RINGFENCE_<SECTION>_<KEY>" + _nearest(name, list(variables)),
+                next_step=f"unset {name}",
+            )
+        section, key = variables[name]
+        table = values.setdefault(section, {}) if section else values
+        table[key] = _plain(environment[name])
+
+
+def _plain(text: str) -> Any:
+    """A list or table is written as JSON; everything else stays text and pydantic reads it."""
+    if text[:1] in "[{" and text:
+        try:
+            return json.loads(text)
+        except json.JSONDecodeError:
+            return text
+    return text
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _explain(error: ValidationError, path: Path) -> ConfigError:
+    lines = [_one_line(dict(item)) for item in error.errors()]
+    return ConfigError(
+        found=f"{path}: " + "; ".join(lines),
+        needed="the settings in docs/configuration.md",
+        next_step="correct the file, then: ringfence doctor",
+    )
+
+
+def _one_line(item: dict[str, Any]) -> str:
+    where = [str(part) for part in item["loc"]]
+    name = f"[{where[0]}] {'.'.join(where[1:])}" if len(where) > 1 else where[-1] if where else ""
+    if item["type"] == "extra_forbidden":
+        section = where[0] if len(where) > 1 else ""
+        siblings = [key for table, key in known_keys() if table == section]
+        if not section:
+            siblings += list(Settings.model_fields)
+        elif section == "graph" and len(where) > 2:
+            siblings = list(RelationshipSettings.model_fields)
+        return f"there is no setting {name}" + _nearest(where[-1], siblings)
+    if item["type"] == "missing":
+        return f"{name} is missing"
+    message = item["msg"].removeprefix("Value error, ")
+    return f"{name}: {message[:1].lower()}{message[1:]}" if name else message
+
+
+def _anchored(settings: Settings, folder: Path) -> Settings:
+    engine = settings.engine.model_copy(update={"folder": folder / settings.engine.folder})
+    url = settings.audit.url
+    if url.startswith("sqlite:///") and url != "sqlite:///:memory:":
+        url = f"sqlite:///{folder / url.removeprefix('sqlite:///')}"
+    audit = settings.audit.model_copy(update={"url": url})
+    return settings.model_copy(update={"engine": engine, "audit": audit})
