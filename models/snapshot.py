@@ -1,0 +1,125 @@
+"""One look at the graph as it is now: from logits to p-values, thresholds and sets.
+
+The steps are the paper's, per timestep: scores of every calibration node on G_t, the threshold of
+the rule, p-values and sets of the nodes to evaluate. NodeEx, EdgeEx and naive thresholds are all
+computed, so that a run can show what the other rules would have done.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from ringfence.models.conformal import p_values, sets_from_p_values, threshold
+from ringfence.models.guarantee import effective_sample_size
+from ringfence.models.scores import aps, aps_true, softmax64, tps, tps_true
+from ringfence.models.weights import edge_weights
+
+Rule = Literal["NodeEx", "EdgeEx"]
+Score = Literal["APS", "TPS"]
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What is promised and by which rule; part of a run's record."""
+
+    alpha: float
+    rule: Rule
+    score: Score
+    exact_test_weight: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some nodes of the graph: their rows, and each one's own uniform number u."""
+
+    rows: Tensor
+    u: Tensor
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What one look decided. Rows follow the evaluated part; columns are classes."""
+
+    scores: Tensor
+    p_values: Tensor
+    sets: Tensor
+    threshold: float
+    threshold_node: float
+    threshold_edge: float
+    threshold_naive: float
+    n_calibration: int
+    effective_calibration: float
+
+
+def degrees(edge_index: Tensor, nodes: int) -> Tensor:
+    """Return the number of distinct neighbours of each node, whichever way edges point [n].
+
+    >>> degrees(torch.tensor([[0, 1, 2], [1, 0, 1]]), nodes=4)
+    tensor([1, 2, 1, 0])
+    """
+    low, high = edge_index.min(dim=0).values, edge_index.max(dim=0).values
+    pairs = torch.unique((low * nodes + high)[low != high])
+    ends = torch.cat([pairs // max(nodes, 1), pairs % max(nodes, 1)])
+    return torch.bincount(ends, minlength=nodes)
+
+
+def calibration_scores(logits: Tensor, part: Part, classes: Tensor, score: Score) -> Tensor:
+    """Return the scores of the true classes of `part` on the graph that gave `logits` [n]."""
+    probabilities = softmax64(logits[part.rows])
+    if score == "TPS":
+        return tps_true(probabilities, classes)
+    return aps_true(probabilities, part.u, classes)
+
+
+def evaluate(
+    logits: Tensor,
+    degree: Tensor,
+    calibration: Part,
+    calibration_classes: Tensor,
+    due: Part,
+    promise: Promise,
+    naive_scores: Tensor,
+) -> Evaluation:
+    """Return sets of the due nodes at level 1 - alpha, calibrated on the graph as it is now.
+
+    Args:
+        logits: outputs of the network on the whole graph [nodes, classes].
+        degree: `degrees` of the same graph [nodes].
+        calibration: the calibration nodes.
+        calibration_classes: their true classes [n].
+        due: the nodes to evaluate; under EdgeEx each has at least one neighbour.
+        promise: alpha, rule and score.
+        naive_scores: calibration scores on the graph of the day of training, for comparison.
+    """
+    known = calibration_scores(logits, calibration, calibration_classes, promise.score)
+    probabilities = softmax64(logits[due.rows])
+    scores = tps(probabilities) if promise.score == "TPS" else aps(probabilities, due.u)
+    present = degree[calibration.rows] > 0  # an isolated node doesn't exist yet under EdgeEx
+    weights = edge_weights(degree[calibration.rows][present])
+    alpha = promise.alpha
+    if promise.rule == "NodeEx":
+        p = p_values(known, scores)
+        n, effective = len(known), float(len(known))
+    else:
+        exact = promise.exact_test_weight
+        test_weight = edge_weights(degree[due.rows]) if exact else torch.tensor(1.0)
+        p = p_values(known[present], scores, weights, test_weight)
+        n = int(present.sum())
+        effective = effective_sample_size(weights) if n else 0.0
+    node = float(threshold(known, alpha))
+    edge = float(threshold(known[present], alpha, weights))
+    return Evaluation(
+        scores=scores,
+        p_values=p,
+        sets=sets_from_p_values(p, alpha),
+        threshold=node if promise.rule == "NodeEx" else edge,
+        threshold_node=node,
+        threshold_edge=edge,
+        threshold_naive=float(threshold(naive_scores, alpha)),
+        n_calibration=n,
+        effective_calibration=effective,
+    )
