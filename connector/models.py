@@ -71,6 +71,15 @@ def newest_manifest(store: Store, project: str) -> str:
     return str(found)
 
 
+def manifest_of(store: Store, project: str, version: str) -> str:
+    """Return the manifest of one model version, as it was trained."""
+    with store.reading() as connection:
+        query = select(model.c.manifest).where(
+            model.c.project == project, model.c.version == version
+        )
+        return str(connection.execute(query).scalar_one())
+
+
 def members(store: Store, project: str, version: str) -> list[Member]:
     """Return the labelled nodes of a model version."""
     with store.reading() as connection:

@@ -72,6 +72,14 @@ def run_id(project: str, seq: int) -> str:
     return f"{project}/{seq}"
 
 
+def fence_token(graph: Graph, project: str) -> int:
+    """Return the highest lease token that has written to the graph; 0 where none has."""
+    rows = graph.read(
+        "MATCH (f:RingfenceFence {project: $project}) RETURN f.token AS token", project=project
+    )
+    return int(rows[0]["token"]) if rows else 0
+
+
 def write_run(graph: Graph, held: Lease, row: Row[Any], classes: Sequence[str]) -> None:
     """Create the run's node and the class nodes that its sets will point to."""
     facts = {

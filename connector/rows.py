@@ -35,7 +35,7 @@ class NodeBlock:
     rejected: list[Rejected]
 
 
-class _UnusableError(Exception):
+class UnusableError(Exception):
     """Carries the reason for a quarantine row."""
 
 
@@ -53,9 +53,9 @@ def node_block(rows: Sequence[Any], width: int) -> NodeBlock:
             key = _key(row["key"])
             class_ = class_name(row["class"])
             if row["ns"] is None:
-                raise _UnusableError("created_at is missing")
+                raise UnusableError("created_at is missing")
             vector = _vector(row["features"], width) if matrix is None else matrix[position]
-        except (_UnusableError, GraphError) as error:
+        except (UnusableError, GraphError) as error:
             rejected.append(Rejected(row["id"], key, str(error)))
             continue
         keys.append(key)
@@ -72,15 +72,15 @@ def class_name(value: object) -> str | None:
         return None
     if isinstance(value, str | int) and "\x00" not in str(value):
         return str(value)
-    raise _UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
+    raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
 
 
 def _key(value: object) -> str:
     if value is None:
-        raise _UnusableError("the key is missing")
+        raise UnusableError("the key is missing")
     key = encode_key(value)
     if len(key) > LONGEST_KEY:
-        raise _UnusableError(f"the key has {len(key)} characters; {LONGEST_KEY} are the most")
+        raise UnusableError(f"the key has {len(key)} characters; {LONGEST_KEY} are the most")
     return key
 
 
@@ -99,18 +99,18 @@ def _matrix(lists: list[Any], width: int) -> NDArray[np.float32] | None:
 
 def _vector(value: object, width: int) -> NDArray[np.float32]:
     if value is None:
-        raise _UnusableError("features are missing")
+        raise UnusableError("features are missing")
     if not isinstance(value, list):
-        raise _UnusableError(f"features are a {type(value).__name__}; a list is needed")
+        raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
     if len(value) != width:
-        raise _UnusableError(f"{len(value)} features; {width} are needed")
+        raise UnusableError(f"{len(value)} features; {width} are needed")
     wrong = next((x for x in value if isinstance(x, bool) or not isinstance(x, int | float)), 0)
     if wrong is None:
-        raise _UnusableError("a feature is missing")
+        raise UnusableError("a feature is missing")
     if isinstance(wrong, bool) or not isinstance(wrong, int | float):
-        raise _UnusableError(f"a feature is a {type(wrong).__name__}; numbers are needed")
+        raise UnusableError(f"a feature is a {type(wrong).__name__}; numbers are needed")
     with np.errstate(over="ignore"):
         vector = np.array(value, np.float64).astype(np.float32)
     if not np.isfinite(vector).all():
-        raise _UnusableError("a feature is NaN, infinite or too large for 32 bits")
+        raise UnusableError("a feature is NaN, infinite or too large for 32 bits")
     return vector

@@ -137,6 +137,7 @@ coverage = Table(
     Column("mean_size", Double, nullable=False),
     Column("exact", Boolean, nullable=False),
     Column("verdict", Text, nullable=False),
+    Column("words", Text, nullable=False),
     PrimaryKeyConstraint("project", "seq", "slice"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
 )

@@ -221,6 +221,11 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     path = path or Path(environment.get("RINGFENCE_CONFIG", DEFAULT_FILE))
     values = _read(path)
     _refuse_secrets(values, path)
+    return load_values(values, path, environment)
+
+
+def load_values(values: dict[str, Any], path: Path, environment: Mapping[str, str]) -> Settings:
+    """Check `values` as if `path` held them, the environment's on top."""
     _override(values, environment)
     try:
         settings = Settings.model_validate(values)

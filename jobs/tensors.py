@@ -11,6 +11,7 @@ from torch import Tensor
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.models import keyed
 from ringfence.models.edges import canonical_edges
 
 
@@ -55,3 +56,9 @@ def induced(edges: Tensor, rows: NDArray[np.int64], nodes: int) -> Tensor:
     position[torch.from_numpy(rows)] = torch.arange(len(rows))
     renumbered = position[edges]
     return renumbered[:, (renumbered >= 0).all(dim=0)]
+
+
+def uniforms_of(mirror: Mirror, rows: NDArray[np.int64], seed: int) -> Tensor:
+    """Return each node's own number u, from its key and the project's seed alone [n]."""
+    keys = [mirror.keys[row] for row in rows.tolist()]
+    return torch.from_numpy(keyed.uniforms(keys, seed, keyed.SCORE))

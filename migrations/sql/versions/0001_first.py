@@ -132,6 +132,7 @@ def _audit_tables() -> None:
         *(_double(name) for name in ("low", "high", "p_value", "mean_size")),
         _flag("exact"),
         _text("verdict"),
+        _text("words"),
         sa.PrimaryKeyConstraint("project", "seq", "slice"),
         sa.ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     )

@@ -1,0 +1,56 @@
+"""Project decided runs onto the graph, and finish those that a crash left half-way."""
+
+from __future__ import annotations
+
+import json
+
+from ringfence.connector import projection, runs
+from ringfence.connector.errors import StoreError
+from ringfence.connector.models import manifest_of
+from ringfence.connector.refresh import Progress
+from ringfence.connector.runs import Writer
+from ringfence.jobs.stopwatch import Stopwatch
+from ringfence.jobs.workspace import Workspace
+
+
+def refuse_older_store(workspace: Workspace, writer: Writer) -> None:
+    """Refuse an audit store that was restored from a backup older than what the graph shows."""
+    token = projection.fence_token(workspace.graph, workspace.project)
+    if token > writer.lease.token:
+        raise StoreError(
+            found=f"the graph was written with lease {token}, but the audit store only knows of "
+            f"{writer.lease.token}: it is older than the graph",
+            needed="the audit store that decided those runs; scoring on would evaluate nodes twice",
+            next_step="restore the newest backup of the audit store",
+        )
+
+
+def recover(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, ...]:
+    """Finish the runs that a crash left decided: replay what is stored, never compute again.
+
+    The graph has grown since; a set computed now would be a second look at the same node.
+    """
+    unfinished = runs.undone(workspace.store, workspace.project)
+    for seq in unfinished:
+        apply(workspace, writer, seq, progress, Stopwatch())
+    return tuple(unfinished)
+
+
+def apply(
+    workspace: Workspace, writer: Writer, seq: int, progress: Progress, watch: Stopwatch
+) -> None:
+    """Project a decided run onto the graph, then close it."""
+    row = runs.one_run(workspace.store, workspace.project, seq)
+    classes = json.loads(manifest_of(workspace.store, workspace.project, row.model))["classes"]
+    projection.write_run(workspace.graph, writer.lease, row, classes)
+    missing: list[str] = []
+    done = 0
+    rows = workspace.settings.engine.write_rows
+    for block in runs.payload(workspace.store, workspace.project, seq, rows):
+        missing += projection.write_sets(
+            workspace.graph, writer.lease, workspace.mapping, row, classes, block
+        )
+        done += len(block)
+        progress("sets", done, row.n_evaluated)
+    watch.lap("write graph")
+    runs.close_run(writer, seq, missing, watch.seconds)

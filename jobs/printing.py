@@ -1,0 +1,195 @@
+"""How each command's report looks to a person."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ringfence.jobs.display import print_json, say, table
+
+if TYPE_CHECKING:
+    from ringfence.jobs.auditing import AuditReport
+    from ringfence.jobs.doctor import Finding
+    from ringfence.jobs.init import Proposal
+    from ringfence.jobs.sample_graph import SampleReport
+    from ringfence.jobs.scoring import RunReport
+    from ringfence.jobs.status import Status
+    from ringfence.jobs.training import TrainReport
+
+COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "usual band", "naive", "verdict")
+
+
+def show(report: Any, as_json: bool, as_text: Callable[[], None]) -> None:
+    """Print a report one way or the other."""
+    if as_json:
+        print_json(report)
+    else:
+        as_text()
+
+
+def training(done: TrainReport) -> None:
+    """Show what `ringfence train` did."""
+    say(
+        f"Trained {done.network}, version {done.version}, on {done.train:,} of {done.nodes:,} "
+        f"nodes in {done.epochs} epochs; {len(done.classes)} classes."
+    )
+    say(
+        f"Accuracy: {done.validation_accuracy:.3f} on {done.validation:,} validation nodes, "
+        f"{done.calibration_accuracy:.3f} on {done.calibration:,} calibration nodes."
+    )
+    say(done.guarantee + ".")
+
+
+def run(done: RunReport) -> None:
+    """Show what `ringfence score` did."""
+    if done.recovered:
+        say(f"Finished runs that were left half-way: {', '.join(map(str, done.recovered))}.")
+    if done.seq is None:
+        say(f"Nothing to evaluate. Waiting: {done.waiting:,}. {_leftover(done)}")
+        return
+    runs([done])
+    for note in done.run["notes"]:
+        say(f"Note: {note}.")
+    say(_leftover(done))
+    say("Seconds: " + ", ".join(f"{step} {time:.2f}" for step, time in done.seconds.items()))
+
+
+def _leftover(done: RunReport) -> str:
+    return (
+        f"Waiting for a first neighbour: {done.waiting:,}. Class known already: "
+        f"{done.already_known:,}. In quarantine: {done.quarantined:,}."
+    )
+
+
+def runs(reports: Sequence[RunReport], title: str = "Runs") -> None:
+    """Show runs as a table."""
+    table(
+        title,
+        ("run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive", "mean size", "by size"),
+        [
+            (
+                one.seq,
+                one.new_nodes,
+                one.evaluated,
+                one.run["rule"],
+                one.run["threshold_node"],
+                one.run["threshold_edge"],
+                one.run["threshold_naive"],
+                one.mean_size,
+                " ".join(f"{size}:{count}" for size, count in one.sizes.items()),
+            )
+            for one in reports
+        ],
+    )
+
+
+def audit(done: AuditReport, title: str = "Coverage") -> None:
+    """Show what `ringfence audit` found."""
+    coverage(done.rows, title)
+    if done.total:
+        say(done.total["words"][:1].upper() + done.total["words"][1:] + ".")
+
+
+def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:
+    """Show coverage rows as a table."""
+    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in rows])
+
+
+def _coverage_cells(row: dict[str, Any]) -> tuple[Any, ...]:
+    about = "" if row["exact"] else "about "
+    return (
+        str(row["seq"]) if row["slice"] == "run" else "all runs",
+        row["evaluated"],
+        row["known"],
+        _percent(row["covered"], row["known"]),
+        f"{about}{100 * row['low']:.1f} – {100 * row['high']:.1f} %",
+        _percent(row["covered_naive"], row["known"]),
+        row["verdict"],
+    )
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f} %" if whole else "–"
+
+
+def status(found: Status) -> None:
+    """Show `ringfence status`."""
+    say(
+        f"Project {found.project}: read up to {found.watermark}; "
+        f"{found.chain_entries} audit entries."
+    )
+    if found.working:
+        say(f"At work now: {found.working}.")
+    if found.unfinished:
+        say(
+            f"{found.unfinished} run(s) are decided but not in the graph yet; the next run repairs."
+        )
+    table(
+        "Models",
+        ("version", "trained", "network", "classes", "train", "validation", "calibration"),
+        [
+            (m["version"], m["trained"], m["network"], len(m["classes"]), m["train"],
+             m["validation"], m["calibration"])
+            for m in found.models
+        ],
+    )  # fmt: skip
+    table(
+        "Last runs",
+        ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold", "calibration"),
+        [
+            (r["seq"], r["decided"], r["state"], r["n_evaluated"], r["rule"], r["alpha"],
+             r["threshold"], r["n_calibration"])
+            for r in found.runs
+        ],
+    )  # fmt: skip
+    coverage(found.coverage, "Coverage")
+    say(f"Evaluated: {found.evaluated:,}; class not known yet: {found.unknown:,}.")
+    if found.quarantine:
+        rows = [(one["reason"], one["nodes"]) for one in found.quarantine]
+        table("Quarantine", ("reason", "nodes"), rows)
+
+
+def findings(found: Sequence[Finding]) -> None:
+    """Show `ringfence doctor`."""
+    marks = {"ok": "ok", "warning": "WARNING", "error": "ERROR"}
+    table("Findings", ("", "what", "fix"), [(marks[f.level], f.text, f.fix) for f in found])
+
+
+def migrations(done: Sequence[str]) -> None:
+    """Show `ringfence migrate`."""
+    for line in done or ["Both stores are up to date; nothing to do."]:
+        say(line)
+
+
+def proposal(found: Proposal, output: Path) -> None:
+    """Show `ringfence init`."""
+    names = ("label", "key", "features", "class_property", "created_at", "time_kind")
+    choices = [(name, getattr(found, name)) for name in names]
+    table(
+        f"Written to {output}",
+        ("setting", "value", "why"),
+        [(name, str(choice.value), choice.why) for name, choice in choices]
+        + [(f"relationship {type_}", created or "no time", why)
+           for type_, created, why in found.relationships],
+    )  # fmt: skip
+    if found.open_points:
+        say(f"Check these in the file first: {', '.join(found.open_points)}.")
+    say("Next: ringfence doctor")
+
+
+def rows(found: Sequence[dict[str, Any]]) -> None:
+    """Show the rows of a query."""
+    if not found:
+        say("No rows.")
+        return
+    table(f"{len(found)} rows", list(found[0]), [list(row.values()) for row in found])
+
+
+def sample(done: SampleReport) -> None:
+    """Show `ringfence sample`."""
+    say(
+        f"Loaded {done.nodes:,} accounts and {done.relationships:,} payments; the kind of "
+        f"{done.labelled:,} is known. Label :Account, key id, features, kind, created_at."
+    )
+    say("Next: ringfence migrate, ringfence train, ringfence score")
