@@ -54,10 +54,12 @@ class Mirror:
         first = self.size
         fresh: list[NodeBlock] = []
         for block in blocks:
-            new = [i for i, key in enumerate(block.keys) if key not in self.rows]
-            for i in new:
-                self.rows[block.keys[i]] = len(self.keys)
-                self.keys.append(block.keys[i])
+            new = []
+            for i, key in enumerate(block.keys):
+                if key not in self.rows:
+                    self.rows[key] = len(self.keys)
+                    self.keys.append(key)
+                    new.append(i)
             fresh.append(_take(block, new))
             self.rejected.update({bad.element_id: bad for bad in block.rejected})
         classes = [self._class_index(name) for block in fresh for name in block.classes]
@@ -102,7 +104,7 @@ class Mirror:
 def load(folder: Path, identity: str) -> Mirror | None:
     """Return the stored mirror, or None where there is none that can be trusted for `identity`."""
     try:
-        with np.load(folder / FILE, allow_pickle=False) as columns:
+        with (folder / FILE).open("rb") as file, np.load(file, allow_pickle=False) as columns:
             meta = json.loads(bytes(columns["meta"]))
             if meta["format"] != FORMAT or meta["identity"] != identity:
                 return None

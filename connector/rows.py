@@ -40,7 +40,10 @@ class UnusableError(Exception):
 
 
 def node_block(rows: Sequence[Any], width: int) -> NodeBlock:
-    """Return rows of (id, key, features, class, ns) as columns; `width` numbers per node."""
+    """Return rows of (id, key, features, class, ns) as columns; `width` numbers per node.
+
+    True and False count as 1 and 0.
+    """
     matrix = _matrix([row["features"] for row in rows], width)
     keys: list[str] = []
     classes: list[str | None] = []
@@ -90,7 +93,7 @@ def _matrix(lists: list[Any], width: int) -> NDArray[np.float32] | None:
         values = np.asarray(lists)
     except ValueError:  # rows of different lengths
         return None
-    if values.dtype.kind not in "fi" or values.shape != (len(lists), width):
+    if values.dtype.kind not in "fib" or values.shape != (len(lists), width):
         return None
     with np.errstate(over="ignore"):
         narrow = values.astype(np.float32)
@@ -104,11 +107,11 @@ def _vector(value: object, width: int) -> NDArray[np.float32]:
         raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
     if len(value) != width:
         raise UnusableError(f"{len(value)} features; {width} are needed")
-    wrong = next((x for x in value if isinstance(x, bool) or not isinstance(x, int | float)), 0)
-    if wrong is None:
+    if any(one is None for one in value):
         raise UnusableError("a feature is missing")
-    if isinstance(wrong, bool) or not isinstance(wrong, int | float):
-        raise UnusableError(f"a feature is a {type(wrong).__name__}; numbers are needed")
+    wrong = [type(one).__name__ for one in value if not isinstance(one, bool | int | float)]
+    if wrong:
+        raise UnusableError(f"a feature is a {wrong[0]}; numbers are needed")
     with np.errstate(over="ignore"):
         vector = np.array(value, np.float64).astype(np.float32)
     if not np.isfinite(vector).all():

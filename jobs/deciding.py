@@ -23,6 +23,7 @@ from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import edge_index, uniforms_of
+from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace
 from ringfence.models.guarantee import guarantee
 from ringfence.models.snapshot import Evaluation, Part, Promise, degrees, evaluate
@@ -51,7 +52,7 @@ def consider(
         watch.lap("compute")
         return due, None
     rows, classes, absent = _calibration(mirror, known)
-    with torch.inference_mode():
+    with torch.inference_mode(), threads_for(edges.size(1), settings.model.hidden):
         logits = model.network(model.scaling(mirror.features), edges)
     watch.lap("forward")
     seed = model.manifest["seed"]

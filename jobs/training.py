@@ -23,6 +23,7 @@ from ringfence.connector.store import dumps
 from ringfence.jobs import model_files
 from ringfence.jobs.config import ModelSettings
 from ringfence.jobs.tensors import Scaling, edge_index, induced, uniforms_of
+from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace
 from ringfence.models import keyed
 from ringfence.models.fitting import Epoch, Trained
@@ -66,7 +67,7 @@ def run_training(
         roles = _split(mirror, y, settings)
         scaling, trained = _fit(workspace, mirror, y, roles, len(classes), on_epoch)
         state = {name: value.detach() for name, value in trained.state.items()}
-        version = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{_digest(state)[:8]}"
+        version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{_digest(state)[:8]}"
         naive, accuracy = _naive(workspace, mirror, y, roles, scaling, state, len(classes))
         facts = {
             "network": settings.network,
@@ -161,23 +162,23 @@ def _fit(
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[roles["train"]])
     cut = len(roles["train"])
-    trained = train(
-        build(
-            settings.network, mirror.width, classes, seed=settings.seed, **network_options(settings)
-        ),
-        scaling(mirror.features[rows]),
-        edges,
-        torch.from_numpy(y[rows]),
-        torch.arange(cut),
-        torch.arange(cut, len(rows)),
-        seed=settings.seed,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        max_epochs=settings.max_epochs,
-        patience=settings.patience,
-        class_weights=settings.class_weights,
-        on_epoch=on_epoch,
-    )
+    options = network_options(settings)
+    with threads_for(edges.size(1), settings.hidden):
+        trained = train(
+            build(settings.network, mirror.width, classes, seed=settings.seed, **options),
+            scaling(mirror.features[rows]),
+            edges,
+            torch.from_numpy(y[rows]),
+            torch.arange(cut),
+            torch.arange(cut, len(rows)),
+            seed=settings.seed,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            max_epochs=settings.max_epochs,
+            patience=settings.patience,
+            class_weights=settings.class_weights,
+            on_epoch=on_epoch,
+        )
     return scaling, trained
 
 

@@ -17,11 +17,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString, cast
 
+import numpy as np
 import pytest
 from neo4j import Driver, GraphDatabase
+from numpy.typing import NDArray
 from sqlalchemy import URL, create_engine, make_url, text
 
 from ringfence.connector import embedded
+from ringfence.jobs.config import Settings
+from ringfence.jobs.config import load as load_settings
+from ringfence.jobs.migrating import run_migrations
+from ringfence.jobs.sample_graph import Batch, batches, reveal, sample_toml
+from ringfence.jobs.sample_graph import load as load_batch
+from ringfence.jobs.workspace import Workspace, open_workspace
+from ringfence.models.sample import SampleGraph, sample_graph
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +150,66 @@ def _administer(server: URL, *statements: str) -> None:
         for statement in statements:
             connection.execute(text(statement))
     engine.dispose()
+
+
+SAMPLE_NODES = 500
+
+
+@pytest.fixture
+def settings(graph: Graph, sql_url: str, tmp_path: Path) -> Settings:
+    """A configuration for the sample graph, on the test's own databases."""
+    path = tmp_path / "ringfence.toml"
+    text = sample_toml(graph.uri, "test").replace(
+        "learning_rate = 0.01", "learning_rate = 0.05\nmax_epochs = 25"
+    )
+    path.write_text(text, encoding="utf-8")
+    address = make_url(sql_url)
+    environment = {
+        "RINGFENCE_NEO4J_USER": graph.auth[0],
+        "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
+        "RINGFENCE_AUDIT_URL": sql_url,
+    }
+    if address.password is not None:
+        environment["RINGFENCE_AUDIT_PASSWORD"] = str(address.password)
+        environment["RINGFENCE_AUDIT_URL"] = address._replace(password=None).render_as_string()
+    return load_settings(path, environment)
+
+
+@pytest.fixture
+def workspace(settings: Settings) -> Iterator[Workspace]:
+    """The project, open and migrated; its graph is empty."""
+    with open_workspace(settings) as opened:
+        run_migrations(opened)
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def sample() -> SampleGraph:
+    return sample_graph(SAMPLE_NODES, seed=3, mean_degree=10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Grown:
+    """A workspace whose graph holds the sample's first part, and the parts still to come."""
+
+    workspace: Workspace
+    sample: SampleGraph
+    first: Batch
+    later: list[Batch]
+    labelled: NDArray[np.bool_]
+
+    def arrive(self, batch: Batch) -> None:
+        nobody = np.zeros(self.sample.nodes, np.bool_)
+        load_batch(self.workspace.graph, self.sample, batch, nobody, lambda *_: None)
+
+    def reveal(self, nodes: NDArray[np.int64]) -> None:
+        reveal(self.workspace.graph, self.sample, nodes)
+
+
+@pytest.fixture
+def grown(workspace: Workspace, sample: SampleGraph) -> Grown:
+    """300 accounts, half of them of known kind; two batches of 100 are still to come."""
+    first, *later = batches(sample, [300, 100, 100])
+    labelled = np.random.default_rng(0).random(sample.nodes) < 0.5
+    load_batch(workspace.graph, sample, first, labelled, lambda *_: None)
+    return Grown(workspace, sample, first, later, labelled)

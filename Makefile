@@ -1,0 +1,59 @@
+# Everything from nothing: Python 3.11+ and make are all that must be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(BIN)/uv
+INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
+UV_VERSION := 0.13.7
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint test-statistics bench-conformal lock clean
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+demo: $(VENV)/.demo ## run everything once on a sample graph, with a real Neo4j
+	$(BIN)/ringfence demo --no-serve
+
+test: lint ## the whole suite against real Neo4j, SQLite and PostgreSQL, with coverage
+	$(BIN)/coverage erase
+	$(BIN)/coverage run -m pytest -m "not statistics" $(ARGS)
+	$(BIN)/coverage combine --quiet
+	$(BIN)/coverage report
+
+lint: $(VENV)/.dev ## ruff, mypy, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
+	$(BIN)/pytest -m statistics $(ARGS)
+
+lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --upgrade \
+	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements-dev.lock
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra demo --extra postgres \
+	  -c requirements-dev.lock \
+	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements.lock
+
+clean: ## remove the environment and everything built
+	rm -rf $(VENV) build dist *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(UV):
+	@echo "creating $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "ringfence needs Python 3.11 or newer; try: make PYTHON=python3.12 demo")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+
+$(VENV)/.demo: $(UV) requirements.lock pyproject.toml
+	@echo "installing ringfence and the embedded Neo4j's parts (torch is large: minutes on a slow line)"
+	@test -e $(VENV)/.dev || $(INSTALL) -r requirements.lock
+	@$(UV) pip install --quiet --no-deps -e .
+	@touch $@
+
+$(VENV)/.dev: $(UV) requirements-dev.lock pyproject.toml
+	@echo "installing ringfence with everything its tests need"
+	@$(INSTALL) -r requirements-dev.lock
+	@$(UV) pip install --quiet --no-deps -e .
+	@touch $@
