@@ -20,13 +20,13 @@ from neo4j import (
 )
 from neo4j.exceptions import (
     AuthError,
-    ClientError,
     ConfigurationError,
     DriverError,
+    Neo4jError,
     ServiceUnavailable,
 )
 
-from ringfence.connector.errors import ConfigError, GraphError, ServerError
+from ringfence.connector.errors import ConfigError, GraphError, RingfenceError, ServerError
 
 T = TypeVar("T")
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
@@ -152,15 +152,20 @@ def explained(uri: str) -> Iterator[None]:
             needed="a running server",
             next_step="check [neo4j] uri, or set it to embedded and: ringfence neo4j start",
         ) from None
-    except ClientError as error:
-        if error.code and "DatabaseNotFound" in error.code:
-            raise ServerError(
-                found=f"{uri} has no database of that name",
-                needed="[neo4j] database as the server knows it",
-            ) from None
-        raise GraphError(
-            found=f"Neo4j refused a statement: {_first_line(error)} ({error.code})"
-        ) from None
+    except Neo4jError as error:
+        raise _refused(uri, error) from None
+
+
+def _refused(uri: str, error: Neo4jError) -> RingfenceError:
+    code = error.code or ""
+    if "DatabaseNotFound" in code:
+        return ServerError(
+            found=f"{uri} has no database of that name",
+            needed="[neo4j] database as the server knows it",
+        )
+    # only what is about the statement is repeated: other messages quote values of the graph
+    about = f": {_first_line(error)}" if code.startswith("Neo.ClientError.Statement") else ""
+    return GraphError(found=f"Neo4j refused a statement ({code}){about}")
 
 
 def _first_line(error: BaseException) -> str:
