@@ -1,0 +1,13 @@
+"""The examples in the docstrings run and show the numbers they show."""
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["conformal", "guarantee", "keyed", "rank", "scores", "weights"])
+def test_the_examples_in_the_docstrings_are_true(name):
+    found = doctest.testmod(importlib.import_module(f"ringfence.models.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0

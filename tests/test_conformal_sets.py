@@ -1,0 +1,167 @@
+"""Set <=> p > alpha, nested, in any order and batch, constant weights, extreme weights, errors."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringfence.models.conformal import (
+    p_values,
+    prediction_sets,
+    sets_from_p_values,
+    threshold,
+)
+
+ALPHAS = [0.0, 0.001, 0.05, 0.1, 0.2, 0.25, 1 / 3, 0.5, 0.9, 0.999]
+grid = st.integers(-4, 4).map(lambda i: i / 4)  # few values: ties abound
+weight = st.one_of(
+    st.sampled_from([0.0, 1e-300, 1e-17, 0.1, 1 / 3, 1.0, 3.0, 1e17, 1e300]),
+    st.floats(0.0, 1e300, allow_subnormal=False),
+)
+positive = weight.filter(lambda w: w > 0)
+
+
+@st.composite
+def problems(draw):
+    n = draw(st.integers(0, 14))
+    m = draw(st.integers(1, 4))
+    return {
+        "known": np.array(draw(st.lists(grid, min_size=n, max_size=n))),
+        "weights": np.array(draw(st.lists(weight, min_size=n, max_size=n))),
+        "scores": np.array(draw(st.lists(grid, min_size=3 * m, max_size=3 * m))).reshape(m, 3),
+        "test": draw(positive),
+        "tests": np.array(draw(st.lists(positive, min_size=m, max_size=m))),
+        "order": np.array(draw(st.permutations(range(n))), dtype=int),
+    }
+
+
+def exact_p(known, weights, score, test):
+    below = sum(
+        (Fraction(w) for s, w in zip(known, weights, strict=True) if s <= score), Fraction(0)
+    )
+    return (below + Fraction(test)) / (sum(map(Fraction, weights), Fraction(0)) + Fraction(test))
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_weighted_p_values_are_the_exact_fractions_rounded_once(problem):
+    known, weights, scores = problem["known"], problem["weights"], problem["scores"]
+    one = p_values(known, scores, weights, problem["test"]).numpy()
+    each = p_values(known, scores, weights, problem["tests"]).numpy()
+    for (i, y), score in np.ndenumerate(scores):
+        exact = exact_p(known, weights, score, problem["test"])
+        assert one[i, y] == max(exact.numerator / exact.denominator, 5e-324)
+        exact = exact_p(known, weights, score, problem["tests"][i])
+        assert each[i, y] == max(exact.numerator / exact.denominator, 5e-324)
+
+
+@settings(max_examples=300, deadline=None)
+@given(problems())
+def test_threshold_and_p_value_give_the_same_sets(problem):
+    known, scores = problem["known"], problem["scores"]
+    for weights in (None, problem["weights"]):
+        for test in (1.0, problem["test"], problem["tests"]):
+            p = p_values(known, scores, weights, test)
+            q = threshold(known, ALPHAS, weights, test)
+            for alpha, limit in zip(ALPHAS, q, strict=True):
+                sets = prediction_sets(scores, limit)
+                assert torch.equal(sets, sets_from_p_values(p, alpha))
+                assert torch.equal(sets, p > alpha)  # what `r.p > 0.1` does in Cypher
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems())
+def test_order_and_batches_change_no_bit(problem):
+    known, weights, order = problem["known"], problem["weights"], problem["order"]
+    scores, tests = problem["scores"], problem["tests"]
+    for mass, moved in ((None, None), (weights, weights[order])):
+        whole = p_values(known, scores, mass, tests)
+        assert torch.equal(p_values(known[order], scores, moved, tests), whole)
+        rows = [
+            p_values(known, scores[i : i + 1], mass, tests[i : i + 1]) for i in range(len(scores))
+        ]
+        assert torch.equal(torch.cat(rows), whole)
+        limits = threshold(known, ALPHAS, mass, tests)
+        assert torch.equal(threshold(known[order], ALPHAS, moved, tests), limits)
+
+
+@settings(max_examples=200, deadline=None)
+@given(problems(), positive)
+def test_constant_weights_are_no_weights(problem, constant):
+    known, scores = problem["known"], problem["scores"]
+    weights = np.full(len(known), constant)
+    assert torch.equal(p_values(known, scores, weights, constant), p_values(known, scores))
+    assert torch.equal(threshold(known, ALPHAS, weights, constant), threshold(known, ALPHAS))
+
+
+@settings(max_examples=100, deadline=None)
+@given(problems())
+def test_sets_are_nested_in_alpha(problem):
+    q = threshold(problem["known"], ALPHAS, problem["weights"], problem["test"])
+    assert torch.equal(q, torch.sort(q).values)
+
+
+def test_the_same_call_twice_gives_the_same_bits():
+    rng = np.random.default_rng(0)
+    known, weights, scores = rng.normal(size=500), rng.random(500), rng.normal(size=(700, 4))
+    first, second = (p_values(known, scores, weights).numpy().tobytes() for _ in range(2))
+    assert first == second
+
+
+def test_too_few_calibration_nodes_give_minus_infinity_and_the_full_set():
+    for n in range(9):
+        limit = threshold(np.arange(n), 0.1)
+        assert limit.dtype == torch.float64
+        assert limit.shape == ()
+        assert limit == -torch.inf
+        assert prediction_sets([[-1e9, 3.0]], limit).all()
+    assert threshold(np.arange(9), 0.1) == 0.0
+    assert threshold([], 0.1, weights=[]) == -torch.inf
+    assert (p_values([], [[1.0, 2.0]]) == 1.0).all()
+
+
+def test_several_alphas_and_several_test_weights_have_their_own_axes():
+    known, weights = np.arange(30.0), np.ones(30)
+    assert threshold(known, [0.1, 0.2]).shape == (2,)
+    assert threshold(known, 0.1, weights, [1.0, 0.5, 0.1]).shape == (3,)
+    assert threshold(known, [0.1, 0.2], weights, [1.0, 0.5, 0.1]).shape == (2, 3)
+    assert threshold(known, 0.1, None, [1.0, 5.0]).tolist() == [2.0, -torch.inf]
+
+
+def test_float32_alphas_are_read_as_they_print():
+    known = np.arange(9)
+    assert threshold(known, torch.tensor([0.7, 0.3])).tolist() == [6.0, 2.0]
+    assert int(float(np.float32(0.7)) * 10) == 6  # the control: the double of a float32 is another
+
+
+def test_a_threshold_per_node_is_applied_row_by_row():
+    sets = prediction_sets([[0.1, 0.5], [0.1, 0.5]], [0.3, 0.0])
+    assert sets.tolist() == [[False, True], [True, True]]
+    assert prediction_sets([0.1, 0.5], [0.3, 0.0]).tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: threshold([0.1, float("nan")], 0.1), "NaN"),
+        (lambda: threshold([[0.1]], 0.1), "shape"),
+        (lambda: threshold([0.1], 1.1), "alpha"),
+        (lambda: threshold([0.1], float("nan")), "alpha"),
+        (lambda: threshold([0.1], 0.1, weights=[-1.0]), "at least 0"),
+        (lambda: threshold([0.1], 0.1, weights=[float("inf")]), "finite"),
+        (lambda: threshold([0.1], 0.1, weights=[1.0, 1.0]), "one per score"),
+        (lambda: threshold([0.1], 0.1, weights=[1.0], test_weight=0.0), "above 0"),
+        (lambda: p_values([0.1], [float("nan")]), "NaN"),
+        (lambda: p_values([0.1], [0.1, 0.2], test_weight=[1.0]), "2 nodes"),
+        (lambda: prediction_sets([[0.1, 0.2]], [0.1, 0.2]), "1 nodes"),
+        (lambda: prediction_sets([[0.1, 0.2]], float("nan")), "NaN"),
+        (lambda: prediction_sets([[float("nan"), 0.2]], 0.1), "NaN"),
+        (lambda: sets_from_p_values([0.1], 2.0), "alpha"),
+    ],
+)
+def test_bad_input_is_refused_with_words(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
