@@ -196,7 +196,7 @@ def test_an_unknown_network_or_option_is_answered_with_those_that_exist():
     "module",
     [
         *("custom", "edges", "evaluation_times", "fitting", "minibatch", "neighbours"),
-        *("seeded", "training"),
+        *("seeded", "sequences", "subgraphs", "training"),
         *(f"networks.{name}" for name in [*ALL, "registry"]),
     ],
 )

@@ -4,8 +4,9 @@ import itertools
 
 import numpy as np
 import pytest
-from ringfence.models.sample import CLASSES, DAY_NS, NEVER_NS, START_NS, Drift, sample_graph
 from scipy import stats
+
+from ringfence.models.sample import CLASSES, DAY_NS, NEVER_NS, START_NS, Drift, sample_graph
 
 
 def _order_p_value(values, times):
