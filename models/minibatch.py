@@ -29,7 +29,7 @@ def train_in_batches(
     *,
     seed: int,
     batch_size: int = 512,
-    fanouts: Sequence[int | None] = (15, 10),
+    fanouts: Sequence[int | None] = (10, 5),
     learning_rate: float | None = None,
     weight_decay: float | None = None,
     max_epochs: int = 1000,
