@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import doctest
+import importlib
+
 import pytest
 import torch
 
@@ -187,3 +190,16 @@ def test_an_unknown_network_or_option_is_answered_with_those_that_exist():
         build("gcn", 5, 3, heads=4)
     with pytest.raises(ValueError, match="choose a multiple, such as hidden=60"):
         build("gat", 5, 3, hidden=64, heads=6)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *("custom", "edges", "evaluation_times", "fitting", "minibatch", "neighbours"),
+        *("seeded", "sequences", "subgraphs", "training"),
+        *(f"networks.{name}" for name in [*ALL, "registry"]),
+    ],
+)
+def test_the_examples_in_the_docstrings_run(module):
+    result = doctest.testmod(importlib.import_module(f"ringfence.models.{module}"))
+    assert result.failed == 0

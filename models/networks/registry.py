@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from ringfence.models.custom import load
 from ringfence.models.networks.appnp import APPNP
 from ringfence.models.networks.gat import GAT
 from ringfence.models.networks.gcn import GCN
@@ -31,11 +32,14 @@ def build(
     """The network called ``name``, its weights drawn from ``seed``; the global generator is kept.
 
     ``options`` are those of the network's constructor (``hidden``, ``dropout``, and ``heads`` for
-    GAT, ``steps`` and ``teleport`` for APPNP). Case does not matter in ``name``.
+    GAT, ``steps`` and ``teleport`` for APPNP). Case does not matter in ``name``. A name with a
+    colon is a user's own module, ``package.module:Class``: see ``custom.load``.
 
     >>> build("gcn", in_features=5, classes=3, hidden=16).conv1
     GCNConv(5, 16)
     """
+    if ":" in name:
+        return load(name, in_features, classes, seed=seed, **options)
     network = NETWORKS.get(name.lower())
     if network is None:
         raise ValueError(
