@@ -67,7 +67,7 @@ def make_lookup(ordered: Floats) -> Lookup | None:
 
     below = int(np.searchsorted(ordered, -np.inf, side="right"))
     buckets = max(1, 2 * len(ordered) // 3)
-    width = float(ordered[-1] - ordered[below]) if below < len(ordered) else 0.0
+    width = float(ordered[-1]) - float(ordered[below]) if below < len(ordered) else 0.0
     if not (0.0 < width < np.inf and buckets / width < np.inf):
         return None
     padded = np.concatenate((ordered, np.full(PADDING, np.inf)))
