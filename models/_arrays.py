@@ -91,6 +91,44 @@ def as_classes(values: Any, n: int, classes: int) -> NDArray[np.int64]:
     return np.ascontiguousarray(array)
 
 
+def as_weights(weights: Any, n: int) -> Floats:
+    """Return the weights of n calibration nodes; None is all 1."""
+    array = np.ones(n) if weights is None else as_floats(weights, "weights", (1,))
+    if len(array) != n:
+        raise ValueError(f"{len(array)} weights for {n} calibration scores; needed: one per score")
+    if n and not (array.min() >= 0.0 and array.max() < np.inf):
+        raise ValueError(
+            f"weights lie in [{array.min()}, {array.max()}]; needed: finite numbers of at least 0. "
+            "Under EdgeEx a node without an edge has no weight: leave it out"
+        )
+    return array
+
+
+def as_test_weights(test_weight: Any, ndim: tuple[int, ...] = (0, 1)) -> Floats:
+    """Return the weight of the nodes to evaluate, one for all or one per node."""
+    array = as_floats(test_weight, "test_weight", ndim)
+    if array.size and not (array.min() > 0.0 and array.max() < np.inf):
+        raise ValueError(
+            f"test_weight lies in [{array.min()}, {array.max()}]; needed: finite numbers above 0"
+        )
+    return array
+
+
+def as_limits(threshold: Any, n: int) -> Floats:
+    """Return the threshold of n nodes, one for all or one per node."""
+    array = as_floats(threshold, "threshold", (0, 1))
+    if np.isnan(array).any():
+        raise ValueError("threshold is NaN; needed: a number, or -inf for the full set")
+    check_per_node(array, n, "threshold")
+    return array
+
+
+def check_per_node(array: Floats, n: int, name: str) -> None:
+    """Refuse a list that does not have one value per node."""
+    if array.ndim == 1 and len(array) != n:
+        raise ValueError(f"{name} has {len(array)} values for {n} nodes; needed: one, or one each")
+
+
 def like(values: Any, array: Array) -> torch.Tensor:
     """Return the array as a tensor on the device of the values it was made from."""
     tensor = torch.as_tensor(array)

@@ -17,8 +17,18 @@ from typing import Any
 import numpy as np
 import torch
 
-from ringfence.models._arrays import Array, Floats, as_array, as_floats, as_scores, like
-from ringfence.models._weighted import p_table
+from ringfence.models import _ranks
+from ringfence.models._arrays import (
+    Floats,
+    as_array,
+    as_limits,
+    as_scores,
+    as_test_weights,
+    as_weights,
+    check_per_node,
+    like,
+)
+from ringfence.models._weighted import first_above, p_each, p_table
 from ringfence.models.rank import rank, read_alpha, read_alphas
 
 
@@ -43,11 +53,11 @@ def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1
     """
     known = as_scores(scores, "calibration scores", (1,))
     alphas, single = read_alphas(alpha)
-    tests = _test_weights(test_weight)
+    tests = as_test_weights(test_weight)
     if weights is None and tests.ndim == 0 and tests == 1.0:
         found = _unweighted(known, alphas)
     else:
-        found = _weighted(known, alphas, _weights(weights, len(known)), tests)
+        found = _weighted(known, alphas, as_weights(weights, len(known)), tests)
     return like(scores, found[0] if single else found)
 
 
@@ -75,14 +85,18 @@ def p_values(
     """
     known = as_scores(calibration_scores, "calibration scores", (1,))
     judged = as_scores(scores, "scores", (1, 2))
-    tests = _test_weights(test_weight)
-    order = None if weights is None else np.argsort(known, kind="stable")
-    ordered = np.sort(known) if order is None else known[order]
-    ranks = np.searchsorted(ordered, judged, side="right")
-    if weights is None and tests.ndim == 0 and tests == 1.0:
-        return like(scores, (ranks + 1) / (len(known) + 1))
-    mass = _weights(weights, len(known))
-    return like(scores, _lookup(ranks, mass if order is None else mass[order], tests))
+    tests = as_test_weights(test_weight)
+    plain = weights is None and tests.ndim == 0 and tests == 1.0
+    ordered, mass = _ranks.order(
+        known, None if weights is None else as_weights(weights, len(known))
+    )
+    if tests.ndim == 0:
+        table = None if plain else p_table(mass, float(tests))
+        return like(scores, _ranks.p_of_counts(ordered, judged, table))
+    check_per_node(tests, len(judged), "test_weight")
+    counts = _ranks.count_at_most(ordered, judged)
+    found = p_each(mass, counts.reshape(len(judged), -1), tests)
+    return like(scores, found.reshape(judged.shape))
 
 
 def prediction_sets(scores: Any, threshold: Any) -> torch.Tensor:
@@ -100,10 +114,9 @@ def prediction_sets(scores: Any, threshold: Any) -> torch.Tensor:
             [ True,  True]])
     """
     judged = as_scores(scores, "scores", (1, 2))
-    limit = as_floats(threshold, "threshold", (0, 1))
-    if np.isnan(limit).any():
-        raise ValueError("threshold is NaN; needed: a number, or -inf for the full set")
-    return like(scores, judged >= _per_node(limit, judged, "threshold"))
+    limits = as_limits(threshold, len(judged))
+    each = limits[:, None] if limits.ndim == 1 and judged.ndim == 2 else limits
+    return like(scores, judged >= each)
 
 
 def sets_from_p_values(p: Any, alpha: Any) -> torch.Tensor:
@@ -129,47 +142,7 @@ def _unweighted(known: Floats, alphas: list[float]) -> Floats:
 
 
 def _weighted(known: Floats, alphas: list[float], weights: Floats, tests: Floats) -> Floats:
-    order = np.argsort(known, kind="stable")
-    candidates = np.concatenate(([-np.inf], known[order], [np.inf]))
-    distinct, back = np.unique(tests, return_inverse=True)
-    tables = [p_table(weights[order], float(w)) for w in distinct]
-    found = [[candidates[np.searchsorted(t, a, side="right")] for t in tables] for a in alphas]
-    return np.array(found, dtype=np.float64).reshape(len(alphas), -1)[:, back.reshape(tests.shape)]
-
-
-def _lookup(ranks: Array, weights: Floats, tests: Floats) -> Floats:
-    if tests.ndim == 0:
-        return p_table(weights, float(tests))[ranks]
-    _per_node(tests, ranks, "test_weight")
-    found = np.empty(ranks.shape)
-    for weight in np.unique(tests):
-        rows = tests == weight
-        found[rows] = p_table(weights, float(weight))[ranks[rows]]
-    return found
-
-
-def _weights(weights: Any, n: int) -> Floats:
-    array = np.ones(n) if weights is None else as_floats(weights, "weights", (1,))
-    if len(array) != n:
-        raise ValueError(f"{len(array)} weights for {n} calibration scores; needed: one per score")
-    if n and not (array.min() >= 0.0 and array.max() < np.inf):
-        raise ValueError(
-            f"weights lie in [{array.min()}, {array.max()}]; needed: finite numbers of at least 0. "
-            "Under EdgeEx a node without an edge has no weight: leave it out"
-        )
-    return array
-
-
-def _test_weights(test_weight: Any) -> Floats:
-    array = as_floats(test_weight, "test_weight", (0, 1))
-    if array.size and not (array.min() > 0.0 and array.max() < np.inf):
-        raise ValueError(
-            f"test_weight lies in [{array.min()}, {array.max()}]; needed: finite numbers above 0"
-        )
-    return array
-
-
-def _per_node(values: Floats, judged: Array, name: str) -> Floats:
-    if values.ndim == 1 and len(values) != len(judged):
-        raise ValueError(f"{name} has {len(values)} values for {len(judged)} nodes; needed: 1 each")
-    return values[:, None] if values.ndim == 1 and judged.ndim == 2 else values
+    ordered, mass = _ranks.order(known, weights)
+    candidates = np.concatenate(([-np.inf], ordered, [np.inf]))
+    found = first_above(mass, tests.reshape(-1), alphas)
+    return np.asarray(candidates[found].reshape(len(alphas), *tests.shape))

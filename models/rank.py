@@ -42,7 +42,8 @@ def read_alphas(alpha: Any) -> tuple[list[float], bool]:
     if array.ndim > 1:
         raise ValueError(f"alpha has shape {array.shape}: give one number or a flat list of them")
     items = array.reshape(-1)
-    return [read_alpha(item) for item in items], array.ndim == 0
+    plain = items.tolist() if array.dtype == np.float64 else list(items)
+    return [read_alpha(item) for item in plain], array.ndim == 0
 
 
 def rank(n: int, alpha: float) -> int:
@@ -56,9 +57,7 @@ def rank(n: int, alpha: float) -> int:
     """
     if n < 0:
         raise ValueError(f"{n} calibration nodes: the number must be 0 or more")
-    found = int(alpha * (n + 1))
-    while (found + 1) / (n + 1) <= alpha:
-        found += 1
-    while found / (n + 1) > alpha:
-        found -= 1
-    return found
+    found = int(alpha * (n + 1))  # within one of the truth
+    if found / (n + 1) > alpha:
+        return found - 1
+    return found + 1 if (found + 1) / (n + 1) <= alpha else found

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_array
 
+from ringfence.models import _adaptive
 from ringfence.models._arrays import (
     Array,
     Floats,
@@ -85,9 +86,8 @@ def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> torch.Tensor
     tensor([[-0.2500, -0.7500, -1.1000]], dtype=torch.float64)
     """
     given = as_probabilities(probabilities)
-    check_probabilities(given)
-    _check_penalty(penalty, k_reg)
-    return like(probabilities, _adaptive(given, as_uniforms(u, len(given)), penalty, k_reg))
+    extra = _adaptive.penalties(given.shape[1], penalty, k_reg)
+    return like(probabilities, _adaptive.all_scores(given, as_uniforms(u, len(given)), extra))
 
 
 def tps_true(probabilities: Any, classes: Any) -> torch.Tensor:
@@ -95,7 +95,9 @@ def tps_true(probabilities: Any, classes: Any) -> torch.Tensor:
     given = as_probabilities(probabilities)
     check_probabilities(given)
     chosen = as_classes(classes, len(given), given.shape[1])
-    return like(probabilities, _take(given, chosen).astype(np.float64))
+    return like(
+        probabilities, np.take_along_axis(given, chosen[:, None], axis=1)[:, 0].astype(np.float64)
+    )
 
 
 def aps_true(probabilities: Any, u: Any, classes: Any) -> torch.Tensor:
@@ -112,11 +114,10 @@ def aps_true(probabilities: Any, u: Any, classes: Any) -> torch.Tensor:
 def raps_true(probabilities: Any, u: Any, classes: Any, penalty: float, k_reg: int) -> torch.Tensor:
     """Return the RAPS score of one class per node: ``raps(...)[i, classes[i]]``, [n]."""
     given = as_probabilities(probabilities)
-    check_probabilities(given)
-    _check_penalty(penalty, k_reg)
+    extra = _adaptive.penalties(given.shape[1], penalty, k_reg)
     chosen = as_classes(classes, len(given), given.shape[1])
-    scores = _adaptive(given, as_uniforms(u, len(given)), penalty, k_reg)
-    return like(probabilities, _take(scores, chosen))
+    found = _adaptive.true_scores(given, as_uniforms(u, len(given)), extra, chosen)
+    return like(probabilities, found)
 
 
 def daps(scores: Any, edge_index: Any, diffusion: float) -> torch.Tensor:
@@ -161,27 +162,3 @@ def _neighbour_mean(own: Floats, edges: Array) -> Floats:
     whole, rest = (adjacency @ part.astype(np.int64) for part in (coarse, fine))
     degree = np.maximum(adjacency.sum(axis=1), 1)[:, None]
     return np.asarray((whole + rest * 2.0**-42) * unit / degree)
-
-
-def _adaptive(given: Array, u: Floats, penalty: float, k_reg: int) -> Floats:
-    order = np.argsort(-given, axis=1, kind="stable")
-    values = np.take_along_axis(given, order, axis=1).astype(np.float64)
-    rho = np.zeros_like(values)
-    rho[:, 1:] = np.cumsum(values, axis=1)[:, :-1]
-    first = np.zeros(values.shape, dtype=np.int64)  # where the run of equal values begins
-    first[:, 1:] = np.where(values[:, 1:] < values[:, :-1], np.arange(1, values.shape[1]), 0)
-    first = np.maximum.accumulate(first, axis=1)
-    cost = np.take_along_axis(rho, first, axis=1) + u[:, None] * values
-    cost = cost + penalty * np.maximum(0, first + 1 - k_reg)
-    scores = np.empty_like(cost)
-    np.put_along_axis(scores, order, -cost, axis=1)
-    return scores
-
-
-def _take(values: Array, chosen: Array) -> Array:
-    return np.take_along_axis(values, chosen[:, None], axis=1)[:, 0]
-
-
-def _check_penalty(penalty: float, k_reg: int) -> None:
-    if not (0.0 <= penalty < np.inf and k_reg >= 0):
-        raise ValueError(f"penalty = {penalty}, k_reg = {k_reg}; needed: numbers of at least 0")

@@ -6,7 +6,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["conformal", "guarantee", "keyed", "rank", "scores", "weights"])
+@pytest.mark.parametrize(
+    "name", ["conformal", "fused", "guarantee", "keyed", "mondrian", "rank", "scores", "weights"]
+)
 def test_the_examples_in_the_docstrings_are_true(name):
     found = doctest.testmod(importlib.import_module(f"ringfence.models.{name}"))
     assert found.attempted > 0

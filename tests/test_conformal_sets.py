@@ -45,7 +45,7 @@ def exact_p(known, weights, score, test):
     return (below + Fraction(test)) / (sum(map(Fraction, weights), Fraction(0)) + Fraction(test))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(problems())
 def test_weighted_p_values_are_the_exact_fractions_rounded_once(problem):
     known, weights, scores = problem["known"], problem["weights"], problem["scores"]
@@ -58,7 +58,7 @@ def test_weighted_p_values_are_the_exact_fractions_rounded_once(problem):
         assert each[i, y] == max(exact.numerator / exact.denominator, 5e-324)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None, derandomize=True)
 @given(problems())
 def test_threshold_and_p_value_give_the_same_sets(problem):
     known, scores = problem["known"], problem["scores"]
@@ -72,7 +72,7 @@ def test_threshold_and_p_value_give_the_same_sets(problem):
                 assert torch.equal(sets, p > alpha)  # what `r.p > 0.1` does in Cypher
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems())
 def test_order_and_batches_change_no_bit(problem):
     known, weights, order = problem["known"], problem["weights"], problem["order"]
@@ -88,7 +88,7 @@ def test_order_and_batches_change_no_bit(problem):
         assert torch.equal(threshold(known[order], ALPHAS, moved, tests), limits)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems(), positive)
 def test_constant_weights_are_no_weights(problem, constant):
     known, scores = problem["known"], problem["scores"]
@@ -97,7 +97,7 @@ def test_constant_weights_are_no_weights(problem, constant):
     assert torch.equal(threshold(known, ALPHAS, weights, constant), threshold(known, ALPHAS))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, derandomize=True)
 @given(problems())
 def test_sets_are_nested_in_alpha(problem):
     q = threshold(problem["known"], ALPHAS, problem["weights"], problem["test"])
@@ -109,6 +109,36 @@ def test_the_same_call_twice_gives_the_same_bits():
     known, weights, scores = rng.normal(size=500), rng.random(500), rng.normal(size=(700, 4))
     first, second = (p_values(known, scores, weights).numpy().tobytes() for _ in range(2))
     assert first == second
+
+
+def test_float_sums_would_change_with_the_order_and_integers_do_not():
+    rng = np.random.default_rng(0)
+    known, weights = rng.normal(size=3000), 1.0 / rng.integers(1, 60, 3000)
+    scores, order = rng.normal(size=(50, 3)), rng.permutation(3000)
+    ours = p_values(known, scores, weights)
+    assert torch.equal(p_values(known[order], scores, weights[order]), ours)
+
+    def by_float_sums(known, weights):
+        return np.array([weights[known <= s].sum() + 1.0 for s in scores.ravel()])
+
+    plain, moved = by_float_sums(known, weights), by_float_sums(known[order], weights[order])
+    assert not np.array_equal(plain, moved)
+
+
+def test_float_weights_would_move_a_tie_and_integers_do_not():
+    third = 1 / 3  # three tenths of ten equal weights: p = 0.3 is not above 0.3
+    known, weights = np.arange(9.0), np.full(9, third)
+    assert p_values(known, [1.5], weights, third) == 0.3
+    assert threshold(known, 0.3, weights, third) == 2.0
+    caught = [
+        np.cumsum(np.full(n + 1, third))[k - 1] / np.cumsum(np.full(n + 1, third))[-1]
+        != k / (n + 1)
+        for n in range(9, 60)
+        for k in range(1, n + 2)
+    ]
+    assert any(caught)
+    single = np.cumsum(np.full(999, 0.1, dtype=np.float32))
+    assert np.any(single / single[-1] > np.arange(1, 1000) / 999 + 1e-6)
 
 
 def test_too_few_calibration_nodes_give_minus_infinity_and_the_full_set():
