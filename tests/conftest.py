@@ -101,11 +101,17 @@ def _refuse_a_graph_in_use(server: Neo4jServer) -> None:
 def _empty(graph: Graph) -> None:
     if graph.run("MATCH (n) RETURN count(n) AS nodes")[0]["nodes"]:
         graph.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
-    for row in graph.run("SHOW CONSTRAINTS YIELD name"):
-        graph.run(f"DROP CONSTRAINT `{row['name']}`")
-    for row in graph.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'"):
-        graph.run(f"DROP INDEX `{row['name']}`")
+    _drop(graph, "CONSTRAINT", graph.run("SHOW CONSTRAINTS YIELD name"))
+    _drop(graph, "INDEX", graph.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'"))
     assert graph.run("MATCH (n) RETURN count(n) AS nodes") == [{"nodes": 0}]
+
+
+def _drop(graph: Graph, kind: str, rows: list[dict[str, Any]]) -> None:
+    if rows:
+        with graph.driver.session(database="neo4j") as session, session.begin_transaction() as one:
+            for row in rows:
+                one.run(cast(LiteralString, f"DROP {kind} $name"), name=row["name"])
+            one.commit()
 
 
 @pytest.fixture(scope="session")

@@ -80,6 +80,8 @@ def _fetch(
             _fetch_once(jar, folder, address, received, stop)
         except (OSError, _DamagedError) as error:  # timeouts and URLError are OSErrors
             received[jar] = 0
+            if isinstance(error, urllib.error.HTTPError):
+                error.close()  # it holds the connection open
             last = attempt == ATTEMPTS - 1 or _is_final(error)
             if last or stop.wait(FIRST_PAUSE_SECONDS * 2**attempt):
                 raise _unavailable(jar, address, error) from error

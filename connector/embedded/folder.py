@@ -9,14 +9,16 @@ logs/             server.log (the process), debug.log (Neo4j)
 
 import json
 import os
-import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from ringfence.connector.errors import ServerError
 
 __all__ = ["USER", "DataFolder", "ServerInfo"]
 
 USER = "neo4j"
 KEPT_LOGS = 3
+LAST_WORDS = 12  # lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class ServerInfo:
     started_at: float  # seconds since 1970
     data_dir: Path
     log: Path
+    credentials: Path  # a shell file with the address and the login
 
     def __repr__(self) -> str:  # the password stays out of logs and tracebacks
         return f"ServerInfo(uri={self.uri!r}, user={self.user!r}, pid={self.pid})"
@@ -76,9 +79,9 @@ class DataFolder:
         except (FileNotFoundError, ValueError, TypeError):
             return None
 
-    def password(self) -> str:
-        """The password in `credentials.env`; a new random one where there is none."""
-        return self._credentials().get("RINGFENCE_NEO4J_PASSWORD") or secrets.token_urlsafe(24)
+    def password(self) -> str | None:
+        """The password in `credentials.env`, None where there is none."""
+        return self._credentials().get("RINGFENCE_NEO4J_PASSWORD") or None
 
     def last_port(self) -> int:
         """The port of the last start, 0 where there was none."""
@@ -104,14 +107,28 @@ class DataFolder:
 
     def info(self, state: ServerState) -> ServerInfo:
         """The running server that `state` describes, with its login."""
+        password = self.password()
+        if password is None:
+            raise ServerError(
+                found=f"a server runs on {self.path}, but {self.credentials_file} is gone",
+                needed="its password",
+                next_step="stop the server and start it again: a start sets a new password",
+            )
         return ServerInfo(
             uri=f"bolt://127.0.0.1:{state.port}",
             user=USER,
-            password=self.password(),
+            password=password,
             **asdict(state),
             data_dir=self.path,
             log=self.log,
+            credentials=self.credentials_file,
         )
+
+    def last_words(self) -> list[str]:
+        """The last lines of the server's log."""
+        if not self.log.exists():
+            return []
+        return self.log.read_text(encoding="utf-8", errors="replace").splitlines()[-LAST_WORDS:]
 
     def rotate_log(self) -> None:
         """Start a new `server.log`; the last three stay as server.log.1 to .3."""

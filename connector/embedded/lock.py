@@ -6,7 +6,8 @@ Run by whoever raises `VERSION`, never by users:
 
 Maven's dependency graph is walked once, here, by jgo. That walk fetches some 350 POM files
 one after the other (minutes); with its answer written down, an installation downloads exactly
-the tested jars, in parallel, and can check every byte of them.
+the tested jars, in parallel, and can check every byte of them. The order of the lines is the
+order of the class path: the JVM looks for a class jar by jar, so the busiest come first.
 """
 
 import hashlib
@@ -24,11 +25,16 @@ def _line(path: Path, repository: Path) -> str:
     return f"{digest} {path.stat().st_size} {path.relative_to(repository).as_posix()}\n"
 
 
+def _order(line: str) -> tuple[bool, str]:
+    path = line.split()[2]
+    return not path.startswith(("org/neo4j/", "org/scala-lang/", "org/eclipse/collections/")), path
+
+
 def main() -> None:
     """Resolve `ENDPOINT` with jgo and write one line per jar: SHA-256, bytes, Maven path."""
     artifacts = jgo.resolve(ENDPOINT)
     repository = artifacts[0].context.repo_cache
-    lines = sorted({_line(a.resolve(), repository) for a in artifacts}, key=lambda s: s.split()[2])
+    lines = sorted({_line(a.resolve(), repository) for a in artifacts}, key=_order)
     LOCK_FILE.write_text("".join(lines), encoding="ascii")
     print(f"{LOCK_FILE}: {len(lines)} jars for {ENDPOINT}")
 

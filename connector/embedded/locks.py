@@ -53,12 +53,20 @@ def lock_holder(path: Path) -> int | None:
     The server takes the lock with `fcntl.lockf`. A process can't see its own POSIX locks.
     """
     try:
-        with path.open("r+b") as file:
+        with path.open("rb") as file:
             answer = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, _pack_query())
     except FileNotFoundError:
         return None
     kind, pid = _unpack_answer(answer)
-    return None if kind == fcntl.F_UNLCK else pid
+    if kind == fcntl.F_UNLCK:
+        return None
+    if pid <= 0:  # and 0 must never reach kill(), where it means "my own process group"
+        raise ServerError(
+            found=f"{path} is held by a process that can't be seen from here",
+            needed="one server per data folder, on this machine and in this container",
+            next_step="stop it where it was started, or choose another data folder",
+        )
+    return pid
 
 
 # struct flock: whole file, exclusive; the order of the fields is the platform's

@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -24,6 +25,9 @@ __all__ = ["DEFAULT_FOLDER", "ServerStatus", "find_running", "running", "start",
 
 DEFAULT_FOLDER = Path(".ringfence") / "neo4j"
 POLL_SECONDS = 0.05
+DOWNLOAD_SECONDS = 1800.0  # how long a start waits for another one's first download
+ANSWER_SECONDS = 5.0
+BOLT_HELLO = bytes.fromhex("6060B017 00000404 00000000 00000000 00000000")  # magic, version 4.4
 # settings of a user's own Java would reach into ours
 FOREIGN_VARIABLES = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
@@ -44,7 +48,7 @@ def start(
     options: ServerOptions | None = None,
     attached: bool = False,
     progress: Callable[[Progress], None] | None = None,
-    timeout: float = 180.0,
+    timeout: float = 300.0,
 ) -> ServerInfo:
     """The server of `data_dir`: the running one, or a new one that answers when this returns.
 
@@ -55,11 +59,13 @@ def start(
     folder = DataFolder(Path(data_dir))
     folder.create()
     deadline = time.monotonic() + timeout
-    with start_lock(folder.start_lock, timeout):
+    with start_lock(folder.start_lock, timeout + DOWNLOAD_SECONDS):
         if server := _await_running(folder, deadline):
             return server
         _require_packages()
         jars = class_path(progress)
+        if progress:
+            progress(Progress("start", len(jars), len(jars), 0, 0))
         deadline = time.monotonic() + timeout
         return _launch(folder, options or ServerOptions(), jars, attached, deadline)
 
@@ -72,12 +78,11 @@ def running(
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[ServerInfo]:
     """A server for the length of a `with` block; one that already ran is left running."""
-    before = find_running(data_dir)
     server = start(data_dir, options=options, attached=True, progress=progress)
     try:
         yield server
     finally:
-        if before is None:
+        if server.pid in _children:
             stop(data_dir)
 
 
@@ -152,7 +157,8 @@ def _launch(
 def _prepare(
     folder: DataFolder, options: ServerOptions, jars: list[Path], attached: bool
 ) -> dict[str, object]:
-    password, port = folder.password(), options.port or _free_or_any(folder.last_port())
+    port = _choose_port(options.port, folder.last_port())
+    password = folder.password() or secrets.token_urlsafe(24)
     folder.state_file.unlink(missing_ok=True)
     folder.write_credentials(password, port)
     folder.rotate_log()
@@ -196,13 +202,23 @@ def _await_running(
     """The server once it answers; None when none runs (any more)."""
     while time.monotonic() < deadline:
         found = status(folder.path)
-        if found.server is not None:
+        if found.server is not None and _answers(found.server.port):
             return found.server
-        alive = child.poll() is None if child else found.state == "starting"
+        alive = child.poll() is None if child else found.state in ("running", "starting")
         if not alive:
             return None
         time.sleep(POLL_SECONDS)
     raise _failed(folder, "the server does not answer yet")
+
+
+def _answers(port: int) -> bool:
+    """Whether a Bolt server agrees on a version: a killed process holds its lock a moment more."""
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=ANSWER_SECONDS) as connection:
+            connection.sendall(BOLT_HELLO)
+            return len(connection.recv(4)) == 4
+    except OSError:
+        return False
 
 
 def _await_end(folder: DataFolder, pid: int, timeout: float) -> bool:
@@ -227,21 +243,33 @@ def _reap(pid: int) -> None:
         child.wait()
 
 
-def _free_or_any(port: int) -> int:
-    """`port` if nobody listens there now, else 0: "any". Open drivers find a restarted server."""
+def _choose_port(wanted: int, last: int) -> int:
+    """The wanted port, else the last one (so that open drivers find a restarted server), else 0."""
+    if wanted and not _is_free(wanted):
+        raise ServerError(
+            found=f"port {wanted} of 127.0.0.1 is taken",
+            needed="a free port for the embedded Neo4j",
+            next_step="choose another one, or none: then a free one is taken",
+        )
+    return wanted or (last if _is_free(last) else 0)
+
+
+def _is_free(port: int) -> bool:
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", port))
         except OSError:
-            return 0
-    return port
+            return False
+    return True
 
 
 def _failed(folder: DataFolder, found: str) -> ServerError:
-    lines = folder.log.read_text(encoding="utf-8", errors="replace").splitlines()
     return ServerError(
-        found=f"{found}; the end of {folder.log}:\n  " + "\n  ".join(lines[-12:]),
+        found="\n  ".join([f"{found}; the end of {folder.log}:", *folder.last_words()]),
         needed=f"Neo4j {VERSION} answering on 127.0.0.1",
-        next_step=f"read {folder.log} and {folder.logs / 'debug.log'}, then start again",
+        next_step=(
+            f"read {folder.log} and {folder.logs / 'debug.log'}; "
+            f"`ringfence neo4j stop --data {folder.path}` ends what is left of it"
+        ),
     )

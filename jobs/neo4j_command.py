@@ -1,0 +1,122 @@
+"""`ringfence neo4j start | stop | status`: the embedded server on the command line."""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ringfence.connector.embedded import ServerInfo, ServerStatus
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="The embedded Neo4j: a real server on this machine, with nothing to install.",
+)
+
+Data = Annotated[Path, typer.Option("--data", help="The server's data folder.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+ShowPassword = Annotated[bool, typer.Option("--show-password", help="Print the password too.")]
+DATA = Path(".ringfence") / "neo4j"
+
+
+@app.command()
+def start(
+    data: Data = DATA,
+    heap: Annotated[str, typer.Option(help="Most memory for queries, like 512m or 2g.")] = "512m",
+    page_cache: Annotated[str, typer.Option(help="Memory for the graph's pages.")] = "128m",
+    port: Annotated[int, typer.Option(help="Bolt port; 0: the last one, or a free one.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Start the server in the background, or find the one that runs; it runs until `stop`."""
+    from ringfence.connector import embedded
+
+    options = embedded.ServerOptions(heap=heap, page_cache=page_cache, port=port, quick=False)
+    with _told_errors(as_json):
+        if as_json:
+            server = embedded.start(data, options=options)
+        else:
+            from ringfence.jobs.neo4j_progress import shown_progress
+
+            with shown_progress() as progress:
+                server = embedded.start(data, options=options, progress=progress)
+    _print(_facts(server), as_json, "running")
+
+
+@app.command()
+def stop(data: Data = DATA, as_json: Json = False) -> None:
+    """Close the server; its data stays."""
+    from ringfence.connector import embedded
+
+    with _told_errors(as_json):
+        stopped = embedded.stop(data)
+    if as_json:
+        typer.echo(json.dumps({"stopped": stopped, "data_dir": str(data.absolute())}))
+    else:
+        typer.echo("stopped" if stopped else f"no server runs on {data}")
+
+
+@app.command()
+def status(data: Data = DATA, show_password: ShowPassword = False, as_json: Json = False) -> None:
+    """Say whether the server runs (running, starting, stale or stopped), where, and since when."""
+    from ringfence.connector import embedded
+
+    with _told_errors(as_json):
+        found = embedded.status(data)
+    facts = _facts(found.server, show_password) if found.server else _bare_facts(found)
+    _print(facts, as_json, found.state)
+
+
+def _facts(server: "ServerInfo", show_password: bool = False) -> dict[str, Any]:
+    secret = {"password": server.password} if show_password else {}
+    return {
+        "uri": server.uri,
+        "user": server.user,
+        **secret,
+        "credentials": str(server.credentials),
+        "version": server.version,
+        "pid": server.pid,
+        "port": server.port,
+        "uptime_seconds": round(time.time() - server.started_at, 1),
+        "data_dir": str(server.data_dir),
+        "log": str(server.log),
+    }
+
+
+def _bare_facts(found: "ServerStatus") -> dict[str, Any]:
+    return {"data_dir": str(found.data_dir), "log": str(found.log)}
+
+
+HINTS = {
+    "running": "read the login into a shell:  set -a; . {credentials}; set +a",
+    "starting": "it is starting or closing: ask again in some seconds",
+    "stale": "it ended without closing; `ringfence neo4j start` recovers its data",
+    "stopped": "start it with `ringfence neo4j start`",
+}
+
+
+def _print(facts: dict[str, Any], as_json: bool, state: str) -> None:
+    if as_json:
+        typer.echo(json.dumps({"state": state, **facts}))
+        return
+    typer.echo(f"Neo4j is {state}")
+    for name, value in facts.items():
+        typer.echo(f"  {name.replace('_', ' '):15} {value}")
+    typer.echo(HINTS[state].format(**facts))
+
+
+@contextmanager
+def _told_errors(as_json: bool) -> Iterator[None]:
+    from ringfence.connector.errors import RingfenceError
+
+    try:
+        yield
+    except RingfenceError as error:
+        told = {"found": error.found, "needed": error.needed, "next": error.next_step}
+        typer.echo(json.dumps({"error": told}) if as_json else str(error), err=not as_json)
+        raise typer.Exit(1) from error
