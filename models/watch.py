@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy.typing as npt
+
 from ringfence.models.martingales import Martingale
 
 
