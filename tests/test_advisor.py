@@ -4,11 +4,12 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from ringfence.models import arrival
 from ringfence.models.advisor import advise
 from ringfence.models.arrival import Arrivals
 from ringfence.models.sample import Drift, sample_graph
-from scipy import stats
 
 SEEDS = range(24)
 

@@ -5,8 +5,9 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from ringfence.models.exchangeability import permutation_test
 from scipy import stats
+
+from ringfence.models.exchangeability import permutation_test
 
 
 def _p_values(draw, runs=300, n=15, m=25, permutations=99):

@@ -10,11 +10,12 @@ from collections import Counter
 import numpy as np
 import pytest
 import scipy.sparse as sparse
+from scipy import integrate, stats
+
 from ringfence.models.martingales import Martingale
 from ringfence.models.sample import NEVER_NS, Drift, sample_graph
 from ringfence.models.smoothed import Urn, degree_strata, reference_sample, smoothed_p_values
 from ringfence.models.watch import Watch
-from scipy import integrate, stats
 
 KINDS = ("jumper", "mixture")
 DELTA = 0.05

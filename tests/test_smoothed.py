@@ -6,6 +6,8 @@ from itertools import permutations, product
 
 import numpy as np
 import pytest
+from scipy import stats
+
 from ringfence.models.smoothed import (
     Urn,
     degree_strata,
@@ -13,7 +15,6 @@ from ringfence.models.smoothed import (
     reference_sample,
     smoothed_p_values,
 )
-from scipy import stats
 
 
 @pytest.mark.parametrize("bins", [2, 3, 100])
