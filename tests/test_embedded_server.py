@@ -257,17 +257,6 @@ def test_a_taken_port_is_named(tmp_path):
             embedded.start(tmp_path, options=embedded.ServerOptions(port=port))
 
 
-def test_errors_reach_the_command_line_as_three_lines_or_as_json(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        arguments = ["start", "--data", str(tmp_path), "--port", str(taken.getsockname()[1])]
-        plain = CliRunner().invoke(app, arguments)
-        as_json = CliRunner().invoke(app, [*arguments, "--json"])
-    assert (plain.exit_code, as_json.exit_code) == (1, 1)
-    told = plain.stderr.splitlines()[-3:]
-    assert [line[:7] for line in told] == ["found: ", "needed:", "next:  "]
-    assert set(json.loads(as_json.stdout)["error"]) == {"found", "needed", "next"}
-
-
 def test_nothing_runs_in_a_folder_that_is_not_there(tmp_path):
     nowhere = tmp_path / "nowhere"
     assert embedded.status(nowhere).state == "stopped"
