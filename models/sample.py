@@ -14,6 +14,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from ringfence.models.block_model import degree_weights, draw_edges
 
 Ints = npt.NDArray[np.int64]

@@ -35,7 +35,10 @@ def project(graph, tmp_path):
     (tmp_path / "ringfence.toml").write_text(
         sample_toml(graph.uri, "cli").replace("[model]", "[model]\nmax_epochs = 20")
     )
-    return tmp_path, {"RINGFENCE_NEO4J_PASSWORD": graph.auth[1], "RINGFENCE_NEO4J_USER": graph.auth[0]}
+    return tmp_path, {
+        "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
+        "RINGFENCE_NEO4J_USER": graph.auth[0],
+    }
 
 
 def test_help_and_status_never_import_torch(tmp_path):
@@ -134,8 +137,14 @@ def test_init_fills_in_the_file_and_doctor_finds_it_healthy(project, tmp_path_fa
     told = ringfence("init", "--uri", graph.uri, cwd=own, env=env)
     assert "ringfence doctor" in told.stdout
     text = (own / "ringfence.toml").read_text()
-    for line in ('label = "Account"', 'key = "id"', 'features = "features"',
-                 'class_property = "kind"', 'created_at = "created_at"', 'type = "PAID"'):  # fmt: skip
+    for line in (
+        'label = "Account"',
+        'key = "id"',
+        'features = "features"',
+        'class_property = "kind"',
+        'created_at = "created_at"',
+        'type = "PAID"',
+    ):
         assert line in text
     assert re.search(r'time_kind = "zoned"  # created_at is a ZONED DATETIME', text)
     refused = ringfence("init", "--uri", graph.uri, cwd=own, env=env, code=1)
@@ -162,7 +171,14 @@ def test_doctor_names_every_mistake_with_its_fix(project, graph):
     }
     found = json.loads(ringfence("doctor", "--json", cwd=folder, env=env | wrong, code=1).stdout)
     said = " ".join(f"{one['text']} -> {one['fix']}" for one in found if one["level"] != "ok")
-    for words in ("identity", "features needs a list of numbers", "colour", "time_kind", "OWES", "PAID"):
+    for words in (
+        "identity",
+        "features needs a list of numbers",
+        "colour",
+        "time_kind",
+        "OWES",
+        "PAID",
+    ):
         assert words in said
     nowhere = json.loads(
         ringfence(
@@ -174,7 +190,13 @@ def test_doctor_names_every_mistake_with_its_fix(project, graph):
 
 def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(tmp_path):
     done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
-    for words in ("Thresholds move", "naive", "Coverage of the accounts", "kept", "Where to look next"):
+    for words in (
+        "Thresholds move",
+        "naive",
+        "Coverage of the accounts",
+        "kept",
+        "Where to look next",
+    ):
         assert words in done.stdout
     readme = (ROOT / "README.md").read_text()
     (cypher,) = re.findall(r'ringfence query "(.*?)" --config', readme, re.DOTALL)[:1]
