@@ -255,7 +255,7 @@ def test_a_server_that_cannot_start_shows_its_last_words(tmp_path):
 
 
 def test_a_setting_that_neo4j_refuses_is_shown_with_its_cause(tmp_path):
-    with pytest.raises(ServerError, match="because: .*pagecache"):
+    with pytest.raises(ServerError, match=r"because: .*pagecache"):
         embedded.start(tmp_path, options=embedded.ServerOptions(page_cache="plenty"))
 
 
