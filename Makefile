@@ -7,7 +7,7 @@ INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench-conformal lock clean
+.PHONY: help demo test lint test-statistics bench-conformal docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -29,6 +29,9 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
+
+docs: $(VENV)/.dev ## the pages that are made from the code
+	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
 
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --upgrade \

@@ -98,7 +98,7 @@ def connect(
         )
         try:
             driver.verify_connectivity()
-        except DriverError:
+        except (DriverError, Neo4jError):
             driver.close()
             raise
     return Graph(driver, uri, database)

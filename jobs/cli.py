@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringfence import __version__
+from ringfence.jobs.neo4j_command import app as neo4j_app
 
 if TYPE_CHECKING:
     from ringfence.jobs.display import Report
@@ -23,6 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+app.add_typer(neo4j_app, name="neo4j")
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")

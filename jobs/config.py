@@ -22,7 +22,7 @@ from ringfence.connector.mapping import GraphMapping, RelationshipMapping, TimeK
 
 DEFAULT_FILE = "ringfence.toml"
 PREFIX = "RINGFENCE_"
-NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_CACHE", "RINGFENCE_TEST_")
+NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_MAVEN_URL", "RINGFENCE_TEST_")
 Fraction01 = Annotated[float, Field(gt=0, lt=1)]
 
 

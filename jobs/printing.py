@@ -66,7 +66,10 @@ def runs(reports: Sequence[RunReport], title: str = "Runs") -> None:
     """Show runs as a table."""
     table(
         title,
-        ("run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive", "mean size", "by size"),
+        (
+            "run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive",
+            "mean size", "empty", "one class",
+        ),
         [
             (
                 one.seq,
@@ -77,11 +80,12 @@ def runs(reports: Sequence[RunReport], title: str = "Runs") -> None:
                 one.run["threshold_edge"],
                 one.run["threshold_naive"],
                 one.mean_size,
-                " ".join(f"{size}:{count}" for size, count in one.sizes.items()),
+                one.sizes.get(0, 0),
+                one.sizes.get(1, 0),
             )
             for one in reports
         ],
-    )
+    )  # fmt: skip
 
 
 def audit(done: AuditReport, title: str = "Coverage") -> None:

@@ -13,6 +13,7 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+
 from ringfence.models import arrival
 from ringfence.models.arrival import Arrivals, Evidence
 
