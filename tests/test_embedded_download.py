@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from ringfence.connector.embedded import Progress, jars
+from ringfence.connector.embedded import Progress, jars, lock
 from ringfence.connector.embedded import download as downloads
 from ringfence.connector.embedded.download import download
 from ringfence.connector.embedded.jars import Jar, class_path, locked_jars
@@ -149,3 +149,11 @@ def test_the_shipped_lock_names_each_jar_once():
     assert all(len(jar.sha256) == 64 and jar.size > 0 for jar in locked)
     names = {jar.path.rpartition("/")[2] for jar in locked}
     assert {f"neo4j-{jars.VERSION}.jar", f"neo4j-bolt-{jars.VERSION}.jar"} <= names
+
+
+def test_the_lock_is_written_in_its_own_order(tmp_path):
+    lines = jars.LOCK_FILE.read_text().splitlines()
+    assert lines == sorted(lines, key=lock._order)
+    (tmp_path / "a.jar").write_bytes(b"jar")
+    digest = hashlib.sha256(b"jar").hexdigest()
+    assert lock._line(tmp_path / "a.jar", tmp_path) == f"{digest} 3 a.jar\n"
