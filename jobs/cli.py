@@ -188,9 +188,9 @@ def audit(config: Config = None, as_json: AsJson = False) -> None:
 def status(config: Config = None, as_json: AsJson = False) -> None:
     """Show models, runs, coverage and quarantine from the audit store alone."""
     from ringfence.jobs import printing
+    from ringfence.jobs.audit_store import open_audit
     from ringfence.jobs.config import load
     from ringfence.jobs.status import read_status
-    from ringfence.jobs.workspace import open_audit
 
     settings = load(config)
     with open_audit(settings) as store:

@@ -10,10 +10,11 @@ import pandas as pd
 
 from ringfence.connector import coverage, runs
 from ringfence.connector.keys import decode_key
+from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.auditing import AuditReport, run_audit
 from ringfence.jobs.config import Settings, load
 from ringfence.jobs.migrating import run_migrations
-from ringfence.jobs.workspace import open_audit, open_workspace
+from ringfence.jobs.workspace import open_workspace
 
 if TYPE_CHECKING:
     from ringfence.jobs.scoring import RunReport

@@ -5,29 +5,45 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
-from ringfence.jobs.cli import app
+from ringfence import __version__
+from ringfence.jobs.cli import app, main
 from ringfence.jobs.sample_graph import sample_toml
 
 ROOT = Path(__file__).parent.parent
 
 
-def ringfence(*words, cwd, env=None, code=0):
-    environment = {name: value for name, value in os.environ.items() if "RINGFENCE" not in name}
-    done = subprocess.run(
-        [sys.executable, "-c", "from ringfence.jobs.cli import main; main()", *words],
-        cwd=cwd,
-        env=environment | (env or {}),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == code, done.stdout + done.stderr
-    return done
+@dataclass(frozen=True)
+class Done:
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture
+def ringfence(monkeypatch, capfd):
+    """Type a command in this process, with an environment and a folder of its own."""
+
+    def type_(*words, cwd, env=None, code=0):
+        with monkeypatch.context() as here:
+            for name in [name for name in os.environ if name.startswith("RINGFENCE")]:
+                here.delenv(name)
+            for name, value in (env or {}).items():
+                here.setenv(name, value)
+            here.chdir(cwd)
+            here.setattr(sys, "argv", ["ringfence", *words])
+            capfd.readouterr()
+            with pytest.raises(SystemExit) as ended:
+                main()
+            done = Done(*capfd.readouterr())
+        assert (ended.value.code or 0) == code, done.stdout + done.stderr
+        return done
+
+    return type_
 
 
 @pytest.fixture
@@ -35,23 +51,27 @@ def project(graph, tmp_path):
     (tmp_path / "ringfence.toml").write_text(
         sample_toml(graph.uri, "cli").replace("[model]", "[model]\nmax_epochs = 20")
     )
-    return tmp_path, {
-        "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
-        "RINGFENCE_NEO4J_USER": graph.auth[0],
-    }
+    user, password = graph.auth
+    return tmp_path, {"RINGFENCE_NEO4J_PASSWORD": password, "RINGFENCE_NEO4J_USER": user}
 
 
-def test_help_and_status_never_import_torch(tmp_path):
+def test_the_installed_command_answers_and_looking_never_imports_torch(tmp_path):
     script = (
         "import sys, contextlib\n"
         "from ringfence.jobs import cli\n"
         "with contextlib.suppress(SystemExit):\n"
         "    cli.app(['--help'])\n"
-        "import ringfence.jobs.status, ringfence.jobs.printing, ringfence.jobs.auditing\n"
-        "heavy = {'torch', 'torch_geometric', 'pandas'} & set(sys.modules)\n"
+        "assert 'neo4j' not in sys.modules\n"
+        "import ringfence.jobs.status, ringfence.jobs.printing, ringfence.jobs.audit_store\n"
+        "assert 'neo4j' not in sys.modules\n"
+        "import ringfence.jobs.auditing, ringfence.jobs.doctor, ringfence.jobs.init\n"
+        "heavy = {'torch', 'torch_geometric'} & set(sys.modules)\n"
         "assert not heavy, heavy\n"
     )
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    command = Path(sys.executable).with_name("ringfence")
+    told = subprocess.run([command, "--version"], check=True, capture_output=True, text=True)
+    assert told.stdout == f"ringfence {__version__}\n"
 
 
 def commands():
@@ -76,7 +96,7 @@ def test_every_command_has_help_json_and_stands_in_the_readme(words):
     assert "ringfence " + " ".join(words) in pages
 
 
-def test_the_whole_line_by_commands(project):
+def test_the_whole_line_by_commands(ringfence, project):
     folder, env = project
     loaded = ringfence("sample", "--nodes", "600", "--json", cwd=folder, env=env)
     assert json.loads(loaded.stdout)["nodes"] == 600
@@ -104,7 +124,7 @@ def test_the_whole_line_by_commands(project):
     assert {finding["level"] for finding in doctor} == {"ok"}
 
 
-def test_a_broken_promise_is_exit_code_two(project, graph):
+def test_a_broken_promise_is_exit_code_two(ringfence, project, graph):
     folder, env = project
     ringfence("sample", "--nodes", "600", cwd=folder, env=env)
     for verb in ("migrate", "train", "score"):
@@ -113,7 +133,7 @@ def test_a_broken_promise_is_exit_code_two(project, graph):
     assert "broken" in ringfence("audit", cwd=folder, env=env, code=2).stdout
 
 
-def test_errors_say_what_was_found_needed_and_what_to_type(project, tmp_path_factory):
+def test_errors_say_what_was_found_needed_and_what_to_type(ringfence, project, tmp_path_factory):
     folder, env = project
     missing = ringfence("score", cwd=tmp_path_factory.mktemp("empty"), code=1)
     assert "ringfence init" in missing.stderr
@@ -130,7 +150,9 @@ def test_errors_say_what_was_found_needed_and_what_to_type(project, tmp_path_fac
     assert "refused" in unwritten.stderr
 
 
-def test_init_fills_in_the_file_and_doctor_finds_it_healthy(project, tmp_path_factory, graph):
+def test_init_fills_in_the_file_and_doctor_finds_it_healthy(
+    ringfence, project, tmp_path_factory, graph
+):
     folder, env = project
     ringfence("sample", "--nodes", "600", cwd=folder, env=env)
     own = tmp_path_factory.mktemp("own")
@@ -158,7 +180,7 @@ def test_init_fills_in_the_file_and_doctor_finds_it_healthy(project, tmp_path_fa
     assert "no trained model" in levels["warning"]["text"]
 
 
-def test_doctor_names_every_mistake_with_its_fix(project, graph):
+def test_doctor_names_every_mistake_with_its_fix(ringfence, project, graph):
     folder, env = project
     ringfence("sample", "--nodes", "600", cwd=folder, env=env)
     ringfence("migrate", cwd=folder, env=env)
@@ -188,7 +210,7 @@ def test_doctor_names_every_mistake_with_its_fix(project, graph):
     assert any("Account (600)" in one["text"] for one in nowhere)
 
 
-def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(tmp_path):
+def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence, tmp_path):
     done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
     for words in (
         "Thresholds move",

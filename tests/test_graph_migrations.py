@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringfence.connector import migrate
+from ringfence.connector import migrate_graph
 from ringfence.connector.errors import ConfigError, GraphError, ServerError, WrongVersion
 from ringfence.connector.graph import connect
 
@@ -16,27 +16,27 @@ def connected(graph):
 
 def test_migrating_the_graph_twice_does_no_harm(graph, connected):
     with pytest.raises(WrongVersion, match="ringfence migrate"):
-        migrate.require_graph(connected)
-    assert migrate.migrate_graph(connected) == ["graph 0001: 0001_first"]
-    assert migrate.migrate_graph(connected) == []
-    migrate.require_graph(connected)
+        migrate_graph.require_graph(connected)
+    assert migrate_graph.migrate_graph(connected) == ["graph 0001: 0001_first"]
+    assert migrate_graph.migrate_graph(connected) == []
+    migrate_graph.require_graph(connected)
     names = {row["name"] for row in graph.run("SHOW CONSTRAINTS YIELD name")}
     assert {"ringfence_run", "ringfence_class", "ringfence_evaluated", "ringfence_fence"} <= names
 
 
 def test_a_graph_newer_than_the_code_is_refused(graph, connected):
-    migrate.migrate_graph(connected)
+    migrate_graph.migrate_graph(connected)
     graph.run("CREATE (:RingfenceMigration {number: 9999, checksum: 'x'})")
-    for attempt in (migrate.migrate_graph, migrate.require_graph):
+    for attempt in (migrate_graph.migrate_graph, migrate_graph.require_graph):
         with pytest.raises(WrongVersion, match="a newer ringfence has been here"):
             attempt(connected)
 
 
 def test_a_migration_that_was_changed_afterwards_is_refused(graph, connected):
-    migrate.migrate_graph(connected)
+    migrate_graph.migrate_graph(connected)
     graph.run("MATCH (m:RingfenceMigration) SET m.checksum = 'other'")
     with pytest.raises(WrongVersion, match="changed after it had been applied"):
-        migrate.migrate_graph(connected)
+        migrate_graph.migrate_graph(connected)
 
 
 def test_a_wrong_password_is_said_in_words(graph):

@@ -6,7 +6,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import delete, select, text, update
 from sqlalchemy.exc import DBAPIError
 
-from ringfence.connector import chain, lease, migrate, tables
+from ringfence.connector import chain, lease, migrate_sql, tables
 from ringfence.connector.errors import ConfigError, LeaseHeld, LeaseLost, StoreError, WrongVersion
 from ringfence.connector.store import NANOSECONDS, dumps, open_store
 
@@ -20,7 +20,7 @@ def store(sql_url):
     address = make_url(sql_url)
     bare = address._replace(password=None).render_as_string()
     opened = open_store(bare, None if address.password is None else str(address.password))
-    migrate.migrate_sql(opened)
+    migrate_sql.migrate_sql(opened)
     yield opened
     opened.close()
 
@@ -30,18 +30,18 @@ def test_migrating_twice_does_no_harm_and_tells_what_it_did(sql_url):
 
     opened = open_store(make_url(sql_url)._replace(password=None).render_as_string())
     with pytest.raises(WrongVersion, match="ringfence migrate"):
-        migrate.require_sql(opened)
-    done = migrate.migrate_sql(opened)
+        migrate_sql.require_sql(opened)
+    done = migrate_sql.migrate_sql(opened)
     assert done[0].startswith("SQL 0001: The first tables")
-    assert migrate.migrate_sql(opened) == []
-    migrate.require_sql(opened)
+    assert migrate_sql.migrate_sql(opened) == []
+    migrate_sql.require_sql(opened)
     opened.close()
 
 
 def test_the_revisions_make_exactly_the_tables_that_the_code_knows(store):
     with store.reading() as connection:
         context = MigrationContext.configure(
-            connection, opts={"version_table": migrate.VERSION_TABLE, "compare_type": True}
+            connection, opts={"version_table": migrate_sql.VERSION_TABLE, "compare_type": True}
         )
         assert compare_metadata(context, tables.metadata) == []
 
@@ -52,7 +52,7 @@ def test_a_missing_column_would_be_noticed(store):
         connection.execute(text("ALTER TABLE coverage DROP COLUMN words"))
     with store.reading() as connection:
         context = MigrationContext.configure(
-            connection, opts={"version_table": migrate.VERSION_TABLE}
+            connection, opts={"version_table": migrate_sql.VERSION_TABLE}
         )
         assert compare_metadata(context, tables.metadata) != []
 
@@ -60,7 +60,7 @@ def test_a_missing_column_would_be_noticed(store):
 def test_a_store_newer_than_the_code_is_refused(store):
     with store.transaction() as connection:
         connection.execute(text("UPDATE ringfence_version SET version_num = '9999'"))
-    for attempt in (migrate.migrate_sql, migrate.require_sql):
+    for attempt in (migrate_sql.migrate_sql, migrate_sql.require_sql):
         with pytest.raises(WrongVersion, match="a newer ringfence has been here"):
             attempt(store)
 
