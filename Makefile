@@ -34,7 +34,7 @@ docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
 
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
-	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --upgrade \
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements-dev.lock
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra demo --extra postgres \
 	  -c requirements-dev.lock \

@@ -71,9 +71,7 @@ def _attempt(what: str, check: Callable[[], object]) -> Finding:
 
 def _graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
     mapping = settings.mapping()
-    yield _attempt(
-        "the graph has ringfence's constraints", lambda: migrate_graph.require_graph(graph)
-    )
+    yield _attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
     counts = labels(graph)
     if not counts.get(mapping.label):
         there = ", ".join(f"{name} ({n})" for name, n in list(counts.items())[:10]) or "none"
