@@ -13,6 +13,7 @@ from ringfence.connector.errors import ModelError, RingfenceError
 from ringfence.connector.graph import Graph
 from ringfence.connector.inspect import LabelView, Property, labels, look
 from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.migrate_graph import require_graph
 from ringfence.connector.migrate_sql import require_sql
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.store import Store
