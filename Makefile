@@ -30,6 +30,9 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
 
+bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
+	$(BIN)/python benchmarks/conformal.py
+
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
 
@@ -59,4 +62,9 @@ $(VENV)/.dev: $(UV) requirements-dev.lock pyproject.toml
 	@echo "installing ringfence with everything its tests need"
 	@$(INSTALL) -r requirements-dev.lock
 	@$(UV) pip install --quiet --no-deps -e .
+	@touch $@
+
+# TorchCP's own requirements need a compiler; the part that is compared needs none of them.
+$(VENV)/.bench: $(VENV)/.dev requirements-bench.lock
+	@$(INSTALL) --no-deps -r requirements-bench.lock
 	@touch $@
