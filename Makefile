@@ -31,7 +31,7 @@ test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated seque
 	$(BIN)/pytest -m statistics $(ARGS)
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
-	$(BIN)/python benchmarks/conformal.py
+	$(BIN)/python -m benchmarks.conformal
 
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
@@ -66,5 +66,5 @@ $(VENV)/.dev: $(UV) requirements-dev.lock pyproject.toml
 
 # TorchCP's own requirements need a compiler; the part that is compared needs none of them.
 $(VENV)/.bench: $(VENV)/.dev requirements-bench.lock
-	@$(INSTALL) --no-deps -r requirements-bench.lock
+	@$(INSTALL) --no-deps --target $(VENV)/bench -r requirements-bench.lock
 	@touch $@
