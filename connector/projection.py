@@ -62,6 +62,12 @@ SET a += row.facts
 MERGE (a)-[:AUDITS]->(r)
 """
 
+COVERAGE_GONE = """
+UNWIND $ids AS id
+MATCH (a:CoverageAudit {id: id})
+DETACH DELETE a
+"""
+
 
 def run_id(project: str, seq: int) -> str:
     """Return the id of a run's node.
@@ -131,11 +137,13 @@ def write_sets(
     return [one["typed"] for one in sets if one["evaluated"] not in written]
 
 
-def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) -> None:
-    """Bring (:CoverageAudit) nodes up to date; late classes change them."""
+def write_coverage(
+    graph: Graph, held: Lease, rows: Sequence[dict[str, Any]], gone: Sequence[Row[Any]] = ()
+) -> None:
+    """Bring (:CoverageAudit) nodes up to date; late classes change them, some move on."""
     values = [
         {
-            "id": f"{run_id(row['project'], row['seq'])}/{row['slice']}",
+            "id": _coverage_id(row),
             "run": run_id(row["project"], row["seq"]),
             "facts": {
                 **{name: value for name, value in row.items() if name != "audited_ns"},
@@ -144,7 +152,17 @@ def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) ->
         }
         for row in rows
     ]
-    _fenced(graph, held, lambda tx: tx.run(COVERAGE, rows=values).consume())
+
+    def work(tx: ManagedTransaction) -> None:
+        tx.run(COVERAGE, rows=values).consume()
+        tx.run(COVERAGE_GONE, ids=[_coverage_id(row._mapping) for row in gone]).consume()
+
+    _fenced(graph, held, work)
+
+
+def _coverage_id(row: Any) -> str:
+    name = f"/{row['name']}" if row["name"] else ""
+    return f"{run_id(row['project'], row['seq'])}/{row['slice']}{name}"
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:

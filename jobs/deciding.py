@@ -21,6 +21,7 @@ from ringfence.connector.refresh import Refreshed
 from ringfence.connector.runs import Decision, Prediction
 from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
+from ringfence.jobs.observing import filled, observe
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import edge_index, uniforms_of
 from ringfence.jobs.threads import threads_for
@@ -66,7 +67,12 @@ def consider(
         model.naive_scores,
     )
     facts = _facts(workspace, model, read, result, due)
-    facts["notes"] = json.dumps(_notes(read, result, settings.conformal.alpha, absent))
+    facts |= observe(workspace, model, mirror, logits, degree, result)
+    notes = _notes(read, result, settings.conformal.alpha, absent)
+    if settings.conformal.nonempty:
+        result, note = filled(result)
+        notes += note
+    facts["notes"] = json.dumps(notes)
     predictions = _predictions(mirror, due, result, model.classes, degree.numpy())
     watch.lap("compute")
     return due, Decision(facts, predictions, list(mirror.rejected.values()))
