@@ -19,14 +19,15 @@ from ringfence.connector.mirror import UNKNOWN, Mirror
 from ringfence.connector.models import Member, members
 from ringfence.connector.refresh import Refreshed
 from ringfence.connector.runs import Decision, Prediction
+from ringfence.jobs import forwarding
 from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.stopwatch import Stopwatch
-from ringfence.jobs.tensors import edge_index, uniforms_of
-from ringfence.jobs.threads import threads_for
+from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace
 from ringfence.models.guarantee import guarantee
-from ringfence.models.snapshot import Evaluation, Part, Promise, degrees, evaluate
+from ringfence.models.incremental import Incidence, neighbour_counts
+from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,29 +46,33 @@ def consider(
     mirror, settings = read.mirror, workspace.settings
     _check_width(mirror, model)
     known = members(workspace.store, workspace.project, model.version)
-    edges = edge_index(mirror, workspace.mapping)
-    degree = degrees(edges, mirror.size)
-    due = _due(mirror, known, degree.numpy(), settings.conformal)
+    graph = forwarding.incidence(mirror, workspace.mapping)
+    due = _due(mirror, known, graph, settings.conformal)
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
     rows, classes, absent = _calibration(mirror, known)
-    with torch.inference_mode(), threads_for(edges.size(1), settings.model.hidden):
-        logits = model.network(model.scaling(mirror.features), edges)
+    wanted = np.concatenate([rows, due.rows])
+    passed = forwarding.outputs_at(
+        workspace.tables, model, mirror, workspace.mapping, graph, wanted
+    )
+    degree = neighbour_counts(graph, wanted)
     watch.lap("forward")
-    seed = model.manifest["seed"]
+    seed, n = model.manifest["seed"], len(rows)
     result = evaluate(
-        logits,
-        degree,
-        Part(torch.from_numpy(rows), uniforms_of(mirror, rows, seed)),
+        passed.logits,
+        torch.from_numpy(degree),
+        Part(torch.arange(n), uniforms_of(mirror, rows, seed)),
         torch.from_numpy(classes),
-        Part(torch.from_numpy(due.rows), uniforms_of(mirror, due.rows, seed)),
+        Part(torch.arange(n, len(wanted)), uniforms_of(mirror, due.rows, seed)),
         promise_of(settings.conformal),
         model.naive_scores,
     )
     facts = _facts(workspace, model, read, result, due)
-    facts["notes"] = json.dumps(_notes(read, result, settings.conformal.alpha, absent))
-    predictions = _predictions(mirror, due, result, model.classes, degree.numpy())
+    facts["notes"] = json.dumps(
+        [passed.words, *_notes(read, result, settings.conformal.alpha, absent)]
+    )
+    predictions = _predictions(mirror, due, result, model.classes, degree[n:])
     watch.lap("compute")
     return due, Decision(facts, predictions, list(mirror.rejected.values()))
 
@@ -89,15 +94,16 @@ def _check_width(mirror: Mirror, model: SavedModel) -> None:
         )
 
 
-def _due(
-    mirror: Mirror, known: list[Member], degree: NDArray[np.int64], settings: ConformalSettings
-) -> Due:
+def _due(mirror: Mirror, known: list[Member], graph: Incidence, settings: ConformalSettings) -> Due:
     open_ = ~mirror.evaluated
-    open_[[mirror.rows[one.node_key] for one in known if one.node_key in mirror.rows]] = False
+    rows = mirror.find([one.node_key for one in known])
+    open_[rows[rows >= 0]] = False
     already_known = open_ & (mirror.classes != UNKNOWN)
     open_ &= mirror.classes == UNKNOWN
-    waiting = open_ & (degree == 0) if settings.rule == "EdgeEx" else np.zeros_like(open_)
-    return Due(np.flatnonzero(open_ & ~waiting), int(waiting.sum()), int(already_known.sum()))
+    candidates = np.flatnonzero(open_)
+    alone = neighbour_counts(graph, candidates) == 0
+    waits = alone if settings.rule == "EdgeEx" else np.zeros_like(alone)
+    return Due(candidates[~waits], int(waits.sum()), int(already_known.sum()))
 
 
 def _calibration(
@@ -105,16 +111,16 @@ def _calibration(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Rows and classes of the calibration nodes that are still in the graph; how many are not."""
     all_ = sorted((one for one in known if one.role == "calibration"), key=lambda m: m.node_key)
-    here = [one for one in all_ if one.node_key in mirror.rows]
-    if not here:
+    rows = mirror.find([one.node_key for one in all_])
+    here = rows >= 0
+    if not here.any():
         raise ModelError(
             found="none of the model's calibration nodes is in the graph any more",
             needed="at least one",
             next_step="ringfence train",
         )
-    rows = np.array([mirror.rows[one.node_key] for one in here], np.int64)
-    classes = np.array([one.class_index for one in here], np.int64)
-    return rows, classes, len(all_) - len(here)
+    classes = np.array([one.class_index for one in all_], np.int64)
+    return rows[here], classes[here], int((~here).sum())
 
 
 def _notes(read: Refreshed, result: Evaluation, alpha: float, absent: int) -> list[str]:
@@ -150,7 +156,7 @@ def _facts(
         "n_already_known": due.already_known,
         "n_quarantined": len(read.mirror.rejected),
         "n_nodes": read.mirror.size,
-        "n_relationships": int(read.mirror.edges.shape[1]),
+        "n_relationships": read.mirror.edge_count,
         "model": model.version,
         "config": settings.digest(),
         "software": __version__,
@@ -171,9 +177,10 @@ def _predictions(
         result.sets.numpy(),
         result.p_values.tolist(),
         result.scores.tolist(),
+        degree.tolist(),
         strict=True,
     )
     return [
-        Prediction(mirror.keys[row], tuple(names[inside]), tuple(p), tuple(s), int(degree[row]))
-        for row, inside, p, s in columns
+        Prediction(mirror.keys[row], tuple(names[inside]), tuple(p), tuple(s), neighbours)
+        for row, inside, p, s, neighbours in columns
     ]

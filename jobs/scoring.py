@@ -13,7 +13,7 @@ from ringfence.connector.mirror import Mirror
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.refresh import Progress, Refreshed, refresh
 from ringfence.connector.runs import Decision
-from ringfence.jobs import model_files
+from ringfence.jobs import forwarding, model_files
 from ringfence.jobs.applying import apply, recover, refuse_older_store
 from ringfence.jobs.deciding import Due, consider
 from ringfence.jobs.stopwatch import Stopwatch
@@ -70,15 +70,15 @@ def run_scoring(
             read.mirror.evaluated[due.rows] = True
             read.mirror.seq = seq
         mirrors.save(read.mirror, workspace.mirror)
+        forwarding.keep(workspace.tables, model, read.mirror)
         watch.lap("save mirror")
     return _report(seq, recovered, read, due, decision, watch)
 
 
 def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
     """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
-    for key in runs.evaluated_keys(workspace.store, workspace.project, mirror.seq):
-        if key in mirror.rows:
-            mirror.evaluated[mirror.rows[key]] = True
+    rows = mirror.find(runs.evaluated_keys(workspace.store, workspace.project, mirror.seq))
+    mirror.evaluated[rows[rows >= 0]] = True
 
 
 def _report(

@@ -2,7 +2,13 @@
 
 from ringfence.models.incremental.cost import Cost
 from ringfence.models.incremental.forward import Outputs, forward, forward_whole
-from ringfence.models.incremental.incidence import Heard, Incidence, heard, incidence_of
+from ringfence.models.incremental.incidence import (
+    Heard,
+    Incidence,
+    heard,
+    incidence_of,
+    neighbour_counts,
+)
 from ringfence.models.incremental.plan import Plan, plan_of
 from ringfence.models.incremental.tables import Tables, empty_tables
 
@@ -18,5 +24,6 @@ __all__ = [
     "forward_whole",
     "heard",
     "incidence_of",
+    "neighbour_counts",
     "plan_of",
 ]
