@@ -107,7 +107,7 @@ def read_nodes(
     )
     since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
     for record in graph.stream(query, RECORDS, since=since, rows=rows):
-        yield node_block(*record.values(), width=width)
+        yield node_block(width, *record.values())
 
 
 def read_relationships(
