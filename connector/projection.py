@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from neo4j import ManagedTransaction
 from sqlalchemy import Row
 
+from ringfence.connector import checkpoints
 from ringfence.connector.errors import LeaseLost
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
@@ -125,7 +126,9 @@ def write_sets(
             project=row.project,
             alpha=row.alpha,
         )
-        return {record["evaluated"] for record in result}
+        written = {record["evaluated"] for record in result}
+        checkpoints.at("inside block")
+        return written
 
     written = _fenced(graph, held, work)
     return [one["typed"] for one in sets if one["evaluated"] not in written]

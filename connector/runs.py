@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from ringfence.connector import chain
+from ringfence.connector import chain, checkpoints
 from ringfence.connector.lease import Lease, renew
 from ringfence.connector.rows import Rejected
 from ringfence.connector.store import Store, dumps
@@ -66,6 +66,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             insert(run).values(project=project, state="decided", token=writer.lease.token, **facts)
         )
         _insert_predictions(connection, project, seq, decision.predictions)
+        checkpoints.at("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         digest = payload_digest(decision.predictions)
         chain.append(
@@ -117,6 +118,7 @@ def close_run(writer: Writer, seq: int, missing: Sequence[str], timings: dict[st
             .where(run.c.project == project, run.c.seq == seq, run.c.state == "decided")
             .values(state="applied", applied_ns=now, timings=dumps(timings))
         )
+        checkpoints.at("inside close")
 
 
 def one_run(store: Store, project: str, seq: int) -> Row[Any]:

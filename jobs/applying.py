@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ringfence.connector import projection, runs
+from ringfence.connector import checkpoints, projection, runs
 from ringfence.connector.errors import StoreError
 from ringfence.connector.models import manifest_of
 from ringfence.connector.refresh import Progress
@@ -43,14 +43,19 @@ def apply(
     row = runs.one_run(workspace.store, workspace.project, seq)
     classes = json.loads(manifest_of(workspace.store, workspace.project, row.model))["classes"]
     projection.write_run(workspace.graph, writer.lease, row, classes)
+    checkpoints.at("run in graph")
     missing: list[str] = []
     done = 0
     rows = workspace.settings.engine.write_rows
     for block in runs.payload(workspace.store, workspace.project, seq, rows):
+        checkpoints.at("before block")
         missing += projection.write_sets(
             workspace.graph, writer.lease, workspace.mapping, row, classes, block
         )
+        checkpoints.at("after block")
         done += len(block)
         progress("sets", done, row.n_evaluated)
     watch.lap("write graph")
+    checkpoints.at("before close")
     runs.close_run(writer, seq, missing, watch.seconds)
+    checkpoints.at("closed")

@@ -7,8 +7,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from ringfence.connector import checkpoints, runs
 from ringfence.connector import mirror as mirrors
-from ringfence.connector import runs
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.refresh import Progress, Refreshed, refresh
@@ -52,6 +52,7 @@ def run_scoring(
     workspace.require_migrated()
     watch = Stopwatch()
     with workspace.writer() as writer:
+        checkpoints.at("lease taken")
         refuse_older_store(workspace, writer)
         recovered = recover(workspace, writer, progress)
         watch.lap("recover")
@@ -61,10 +62,13 @@ def run_scoring(
         read = refresh(workspace.reader(progress))
         mark_evaluated(workspace, read.mirror)
         watch.lap("read")
+        checkpoints.at("graph read")
         due, decision = consider(workspace, model, read, watch)
         seq = None
         if decision is not None:
+            checkpoints.at("before decide")
             seq = runs.decide(writer, decision)
+            checkpoints.at("decided")
             watch.lap("decide")
             apply(workspace, writer, seq, progress, watch)
             read.mirror.evaluated[due.rows] = True
