@@ -104,21 +104,42 @@ def close_run(writer: Writer, seq: int, missing: Sequence[str], timings: dict[st
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        for start in range(0, len(missing), BLOCK):
-            connection.execute(
-                update(prediction)
-                .where(
-                    prediction.c.project == project,
-                    prediction.c.node_key.in_(missing[start : start + BLOCK]),
-                )
-                .values(in_graph=False)
-            )
+        _mark_gone(connection, project, missing)
         connection.execute(
             update(run)
             .where(run.c.project == project, run.c.seq == seq, run.c.state == "decided")
             .values(state="applied", applied_ns=now, timings=dumps(timings))
         )
         checkpoints.at("inside close")
+
+
+def mark_gone(writer: Writer, keys: Sequence[str]) -> None:
+    """Mark predictions whose node has left the graph; the predictions stay."""
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        _mark_gone(connection, writer.lease.project, keys)
+
+
+def _mark_gone(connection: Connection, project: str, keys: Sequence[str]) -> None:
+    for start in range(0, len(keys), BLOCK):
+        some = keys[start : start + BLOCK]
+        connection.execute(
+            update(prediction)
+            .where(prediction.c.project == project, prediction.c.node_key.in_(some))
+            .values(in_graph=False)
+        )
+
+
+def some_predictions(store: Store, project: str, keys: Sequence[str]) -> list[Row[Any]]:
+    """Return the predictions of `keys`."""
+    with store.reading() as connection:
+        return list(
+            connection.execute(
+                select(prediction).where(
+                    prediction.c.project == project, prediction.c.node_key.in_(keys)
+                )
+            )
+        )
 
 
 def one_run(store: Store, project: str, seq: int) -> Row[Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ringfence.connector import checkpoints, projection, runs
+from ringfence.connector import chain, checkpoints, projection, runs
 from ringfence.connector.errors import StoreError
 from ringfence.connector.models import manifest_of
 from ringfence.connector.refresh import Progress
@@ -23,6 +23,14 @@ def refuse_older_store(workspace: Workspace, writer: Writer) -> None:
             needed="the audit store that decided those runs; scoring on would evaluate nodes twice",
             next_step="restore the newest backup of the audit store",
         )
+
+
+def anchor_head(workspace: Workspace, writer: Writer) -> None:
+    """Let the graph remember the audit chain's newest entry."""
+    with workspace.store.reading() as connection:
+        head = chain.head(connection, workspace.project)
+    if head is not None:
+        projection.anchor(workspace.graph, writer.lease, *head)
 
 
 def recover(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, ...]:
@@ -59,3 +67,4 @@ def apply(
     checkpoints.at("before close")
     runs.close_run(writer, seq, missing, watch.seconds)
     checkpoints.at("closed")
+    anchor_head(workspace, writer)

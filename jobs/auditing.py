@@ -14,7 +14,7 @@ from ringfence.connector import checkpoints, coverage, labels, projection
 from ringfence.connector.models import manifest_of
 from ringfence.connector.refresh import Progress
 from ringfence.connector.runs import Writer
-from ringfence.jobs.applying import recover, refuse_older_store
+from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
 from ringfence.jobs.workspace import Workspace
 from ringfence.models.verdict import judge, sentence
 
@@ -52,6 +52,7 @@ def run_audit(
         checkpoints.at("coverage in sql")
         projection.write_coverage(workspace.graph, writer.lease, rows)
         checkpoints.at("coverage in graph")
+        anchor_head(workspace, writer)
     return AuditReport(found, tuple(rows), any(row["verdict"] == "broken" for row in rows))
 
 

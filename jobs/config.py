@@ -12,6 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -150,11 +151,27 @@ class ConformalSettings(Section):
         description="NodeEx where nodes arrive in an exchangeable order, EdgeEx where edges do.",
     )
     score: Literal["APS", "TPS"] = Field("APS", description="Conformity score.")
+    evaluate: Literal["arrival", "delay", "date"] = Field(
+        "arrival",
+        description="When a node gets its set: in the first run that finds it, once it is "
+        "`delay_hours` old (so that a neighbourhood can form), or at `date`. Fixed when a model is "
+        "trained: a time chosen after seeing sets would void the promise.",
+    )
+    delay_hours: float = Field(0.0, ge=0, description="Age at which `delay` evaluates a node.")
+    date: datetime | None = Field(
+        None, description="Moment of `date`, with time zone; nodes created later: on arrival."
+    )
     edge_test_weight: Literal["one", "exact"] = Field(
         "one",
         description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
         "1/degree (what the lemma proves).",
     )
+
+    @model_validator(mode="after")
+    def _date_is_given(self) -> ConformalSettings:
+        if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
+            raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
+        return self
 
 
 class EngineSettings(Section):

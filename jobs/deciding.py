@@ -11,27 +11,30 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from ringfence import __version__
 from ringfence.connector import runs
-from ringfence.connector.errors import ModelError
+from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.mirror import UNKNOWN, Mirror
 from ringfence.connector.models import Member, members
 from ringfence.connector.refresh import Refreshed
 from ringfence.connector.runs import Decision, Prediction
+from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import edge_index, uniforms_of
 from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace
+from ringfence.models.evaluation_times import EvaluationPolicy
 from ringfence.models.guarantee import guarantee
 from ringfence.models.snapshot import Evaluation, Part, Promise, degrees, evaluate
 
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """Who is evaluated now, who waits for a first neighbour, who needs no prediction."""
+    """Who is evaluated now, who waits (for its time or a neighbour), who needs no prediction."""
 
     rows: NDArray[np.int64]
     waiting: int
@@ -47,11 +50,32 @@ def consider(
     known = members(workspace.store, workspace.project, model.version)
     edges = edge_index(mirror, workspace.mapping)
     degree = degrees(edges, mirror.size)
-    due = _due(mirror, known, degree.numpy(), settings.conformal)
+    policy = recorded_policy(settings.conformal, model)
+    due = _due(mirror, known, degree.numpy(), settings.conformal, policy)
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
-    rows, classes, absent = _calibration(mirror, known)
+    result, absent = look(workspace, model, mirror, known, edges, degree, due.rows, watch)
+    facts = _facts(workspace, model, read, result, due)
+    facts["notes"] = json.dumps(_notes(read, result, settings.conformal.alpha, absent))
+    decided = predictions(mirror, due, result, model.classes, degree.numpy())
+    watch.lap("compute")
+    return due, Decision(facts, decided, list(mirror.rejected.values()))
+
+
+def look(
+    workspace: Workspace,
+    model: SavedModel,
+    mirror: Mirror,
+    known: list[Member],
+    edges: Tensor,
+    degree: Tensor,
+    rows: NDArray[np.int64],
+    watch: Stopwatch,
+) -> tuple[Evaluation, int]:
+    """Evaluate `rows` on the graph as it is now; also how many calibration nodes have left it."""
+    settings = workspace.settings
+    calibration, classes, absent = _calibration(mirror, known)
     with torch.inference_mode(), threads_for(edges.size(1), settings.model.hidden):
         logits = model.network(model.scaling(mirror.features), edges)
     watch.lap("forward")
@@ -59,17 +83,36 @@ def consider(
     result = evaluate(
         logits,
         degree,
-        Part(torch.from_numpy(rows), uniforms_of(mirror, rows, seed)),
+        Part(torch.from_numpy(calibration), uniforms_of(mirror, calibration, seed)),
         torch.from_numpy(classes),
-        Part(torch.from_numpy(due.rows), uniforms_of(mirror, due.rows, seed)),
+        Part(torch.from_numpy(rows), uniforms_of(mirror, rows, seed)),
         promise_of(settings.conformal),
         model.naive_scores,
     )
-    facts = _facts(workspace, model, read, result, due)
-    facts["notes"] = json.dumps(_notes(read, result, settings.conformal.alpha, absent))
-    predictions = _predictions(mirror, due, result, model.classes, degree.numpy())
-    watch.lap("compute")
-    return due, Decision(facts, predictions, list(mirror.rejected.values()))
+    return result, absent
+
+
+def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
+    """Return when nodes are evaluated, as `models` takes it."""
+    if settings.evaluate == "delay":
+        return EvaluationPolicy.after(int(settings.delay_hours * 3600 * NANOSECONDS))
+    if settings.evaluate == "date" and settings.date is not None:
+        return EvaluationPolicy.at(int(settings.date.timestamp()) * NANOSECONDS)
+    return EvaluationPolicy.on_arrival()
+
+
+def recorded_policy(settings: ConformalSettings, model: SavedModel) -> EvaluationPolicy:
+    """Return the policy that was recorded when the model was trained; another one is refused."""
+    policy = policy_of(settings)
+    recorded = model.manifest["evaluation"]
+    if policy.digest() != recorded["digest"]:
+        raise ConfigError(
+            found=f"[conformal] says: {policy.words()}; the model was trained under: "
+            f"{recorded['words']}",
+            needed="the time of evaluation that was fixed before any set was seen",
+            next_step="restore [conformal] evaluate, or: ringfence train",
+        )
+    return policy
 
 
 def promise_of(settings: ConformalSettings) -> Promise:
@@ -90,13 +133,19 @@ def _check_width(mirror: Mirror, model: SavedModel) -> None:
 
 
 def _due(
-    mirror: Mirror, known: list[Member], degree: NDArray[np.int64], settings: ConformalSettings
+    mirror: Mirror,
+    known: list[Member],
+    degree: NDArray[np.int64],
+    settings: ConformalSettings,
+    policy: EvaluationPolicy,
 ) -> Due:
     open_ = ~mirror.evaluated
     open_[[mirror.rows[one.node_key] for one in known if one.node_key in mirror.rows]] = False
     already_known = open_ & (mirror.classes != UNKNOWN)
     open_ &= mirror.classes == UNKNOWN
     waiting = open_ & (degree == 0) if settings.rule == "EdgeEx" else np.zeros_like(open_)
+    if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
+        waiting |= open_ & (policy.due_at(mirror.created_ns) > (mirror.watermark_ns or 0))
     return Due(np.flatnonzero(open_ & ~waiting), int(waiting.sum()), int(already_known.sum()))
 
 
@@ -158,13 +207,14 @@ def _facts(
     }
 
 
-def _predictions(
+def predictions(
     mirror: Mirror,
     due: Due,
     result: Evaluation,
     classes: tuple[str, ...],
     degree: NDArray[np.int64],
 ) -> list[Prediction]:
+    """Return evaluated rows as the store takes them."""
     names = np.array(classes, object)
     columns = zip(
         due.rows.tolist(),

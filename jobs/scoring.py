@@ -9,13 +9,13 @@ from typing import Any
 
 from ringfence.connector import checkpoints, runs
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.mirror import Mirror
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.refresh import Progress, Refreshed, refresh
 from ringfence.connector.runs import Decision
 from ringfence.jobs import model_files
 from ringfence.jobs.applying import apply, recover, refuse_older_store
 from ringfence.jobs.deciding import Due, consider
+from ringfence.jobs.marking import mark_evaluated
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.workspace import Workspace
 
@@ -76,13 +76,6 @@ def run_scoring(
         mirrors.save(read.mirror, workspace.mirror)
         watch.lap("save mirror")
     return _report(seq, recovered, read, due, decision, watch)
-
-
-def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
-    """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
-    for key in runs.evaluated_keys(workspace.store, workspace.project, mirror.seq):
-        if key in mirror.rows:
-            mirror.evaluated[mirror.rows[key]] = True
 
 
 def _report(

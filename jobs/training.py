@@ -22,6 +22,7 @@ from ringfence.connector.refresh import refresh
 from ringfence.connector.store import dumps
 from ringfence.jobs import model_files
 from ringfence.jobs.config import ModelSettings
+from ringfence.jobs.deciding import policy_of
 from ringfence.jobs.tensors import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace
@@ -60,6 +61,7 @@ def run_training(
     """Read the whole graph, train a new model version and record it."""
     workspace.require_migrated()
     settings = workspace.settings.model
+    policy = policy_of(workspace.settings.conformal)
     with workspace.writer() as writer:
         mirror = refresh(workspace.reader(progress), whole=True).mirror
         classes = _class_order(mirror)
@@ -75,6 +77,7 @@ def run_training(
             "in_features": mirror.width,
             "classes": classes,
             "seed": settings.seed,
+            "evaluation": {"digest": policy.digest(), "words": policy.words()},
             "software": __version__,
             "recipe": asdict(trained.recipe),
             "curves": asdict(trained.curves),
