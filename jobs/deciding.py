@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ringfence import __version__
 from ringfence.connector import runs
@@ -21,15 +20,16 @@ from ringfence.connector.models import Member, members
 from ringfence.connector.refresh import Refreshed
 from ringfence.connector.runs import Decision, Prediction
 from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs import forwarding
 from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.stopwatch import Stopwatch
-from ringfence.jobs.tensors import edge_index, uniforms_of
-from ringfence.jobs.threads import threads_for
+from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace
 from ringfence.models.evaluation_times import EvaluationPolicy
 from ringfence.models.guarantee import guarantee
-from ringfence.models.snapshot import Evaluation, Part, Promise, degrees, evaluate
+from ringfence.models.incremental import Incidence, neighbour_counts
+from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +48,29 @@ def consider(
     mirror, settings = read.mirror, workspace.settings
     _check_width(mirror, model)
     known = members(workspace.store, workspace.project, model.version)
-    edges = edge_index(mirror, workspace.mapping)
-    degree = degrees(edges, mirror.size)
+    graph = forwarding.incidence(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
-    due = _due(mirror, known, degree.numpy(), settings.conformal, policy)
+    due = _due(mirror, known, graph, settings.conformal, policy)
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
-    result, absent = look(workspace, model, mirror, known, edges, degree, due.rows, watch)
-    facts = _facts(workspace, model, read, result, due)
-    facts["notes"] = json.dumps(_notes(read, result, settings.conformal.alpha, absent))
-    decided = predictions(mirror, due, result, model.classes, degree.numpy())
+    seen = look(workspace, model, mirror, known, graph, due.rows, watch)
+    facts = _facts(workspace, model, read, seen.result, due)
+    notes = [seen.words, *_notes(read, seen, settings.conformal.alpha)]
+    facts["notes"] = json.dumps(notes)
+    decided = predictions(mirror, due.rows, seen, model.classes)
     watch.lap("compute")
     return due, Decision(facts, decided, list(mirror.rejected.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """Sets of some rows on the graph as it is now, and how they came about."""
+
+    result: Evaluation
+    degree: NDArray[np.int64]
+    absent: int
+    words: str
 
 
 def look(
@@ -68,28 +78,29 @@ def look(
     model: SavedModel,
     mirror: Mirror,
     known: list[Member],
-    edges: Tensor,
-    degree: Tensor,
+    graph: Incidence,
     rows: NDArray[np.int64],
     watch: Stopwatch,
-) -> tuple[Evaluation, int]:
-    """Evaluate `rows` on the graph as it is now; also how many calibration nodes have left it."""
-    settings = workspace.settings
+) -> Look:
+    """Evaluate `rows`, calibrated on the graph as it is now; `absent` calibration nodes left it."""
     calibration, classes, absent = _calibration(mirror, known)
-    with torch.inference_mode(), threads_for(edges.size(1), settings.model.hidden):
-        logits = model.network(model.scaling(mirror.features), edges)
+    wanted = np.concatenate([calibration, rows])
+    passed = forwarding.outputs_at(
+        workspace.tables, model, mirror, workspace.mapping, graph, wanted
+    )
+    degree = neighbour_counts(graph, wanted)
     watch.lap("forward")
-    seed = model.manifest["seed"]
+    seed, n = model.manifest["seed"], len(calibration)
     result = evaluate(
-        logits,
-        degree,
-        Part(torch.from_numpy(calibration), uniforms_of(mirror, calibration, seed)),
+        passed.logits,
+        torch.from_numpy(degree),
+        Part(torch.arange(n), uniforms_of(mirror, calibration, seed)),
         torch.from_numpy(classes),
-        Part(torch.from_numpy(rows), uniforms_of(mirror, rows, seed)),
-        promise_of(settings.conformal),
+        Part(torch.arange(n, len(wanted)), uniforms_of(mirror, rows, seed)),
+        promise_of(workspace.settings.conformal),
         model.naive_scores,
     )
-    return result, absent
+    return Look(result, degree[n:], absent, passed.words)
 
 
 def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
@@ -135,18 +146,21 @@ def _check_width(mirror: Mirror, model: SavedModel) -> None:
 def _due(
     mirror: Mirror,
     known: list[Member],
-    degree: NDArray[np.int64],
+    graph: Incidence,
     settings: ConformalSettings,
     policy: EvaluationPolicy,
 ) -> Due:
     open_ = ~mirror.evaluated
-    open_[[mirror.rows[one.node_key] for one in known if one.node_key in mirror.rows]] = False
+    rows = mirror.find([one.node_key for one in known])
+    open_[rows[rows >= 0]] = False
     already_known = open_ & (mirror.classes != UNKNOWN)
     open_ &= mirror.classes == UNKNOWN
-    waiting = open_ & (degree == 0) if settings.rule == "EdgeEx" else np.zeros_like(open_)
+    candidates = np.flatnonzero(open_)
+    alone = neighbour_counts(graph, candidates) == 0
+    waits = alone if settings.rule == "EdgeEx" else np.zeros_like(alone)
     if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
-        waiting |= open_ & (policy.due_at(mirror.created_ns) > (mirror.watermark_ns or 0))
-    return Due(np.flatnonzero(open_ & ~waiting), int(waiting.sum()), int(already_known.sum()))
+        waits |= policy.due_at(mirror.created_ns[candidates]) > (mirror.watermark_ns or 0)
+    return Due(candidates[~waits], int(waits.sum()), int(already_known.sum()))
 
 
 def _calibration(
@@ -154,26 +168,26 @@ def _calibration(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
     """Rows and classes of the calibration nodes that are still in the graph; how many are not."""
     all_ = sorted((one for one in known if one.role == "calibration"), key=lambda m: m.node_key)
-    here = [one for one in all_ if one.node_key in mirror.rows]
-    if not here:
+    rows = mirror.find([one.node_key for one in all_])
+    here = rows >= 0
+    if not here.any():
         raise ModelError(
             found="none of the model's calibration nodes is in the graph any more",
             needed="at least one",
             next_step="ringfence train",
         )
-    rows = np.array([mirror.rows[one.node_key] for one in here], np.int64)
-    classes = np.array([one.class_index for one in here], np.int64)
-    return rows, classes, len(all_) - len(here)
+    classes = np.array([one.class_index for one in all_], np.int64)
+    return rows[here], classes[here], int((~here).sum())
 
 
-def _notes(read: Refreshed, result: Evaluation, alpha: float, absent: int) -> list[str]:
+def _notes(read: Refreshed, seen: Look, alpha: float) -> list[str]:
     notes = [read.note] if read.note else []
     if read.rebuilt:
         notes.append(f"read the whole graph: {read.rebuilt}")
-    if absent:
-        notes.append(f"{absent} calibration nodes have left the graph")
-    if not math.isfinite(result.threshold):
-        notes.append(guarantee(result.n_calibration, alpha).words)
+    if seen.absent:
+        notes.append(f"{seen.absent} calibration nodes have left the graph")
+    if not math.isfinite(seen.result.threshold):
+        notes.append(guarantee(seen.result.n_calibration, alpha).words)
     return notes
 
 
@@ -199,7 +213,7 @@ def _facts(
         "n_already_known": due.already_known,
         "n_quarantined": len(read.mirror.rejected),
         "n_nodes": read.mirror.size,
-        "n_relationships": int(read.mirror.edges.shape[1]),
+        "n_relationships": read.mirror.edge_count,
         "model": model.version,
         "config": settings.digest(),
         "software": __version__,
@@ -208,22 +222,19 @@ def _facts(
 
 
 def predictions(
-    mirror: Mirror,
-    due: Due,
-    result: Evaluation,
-    classes: tuple[str, ...],
-    degree: NDArray[np.int64],
+    mirror: Mirror, rows: NDArray[np.int64], seen: Look, classes: tuple[str, ...]
 ) -> list[Prediction]:
     """Return evaluated rows as the store takes them."""
     names = np.array(classes, object)
     columns = zip(
-        due.rows.tolist(),
-        result.sets.numpy(),
-        result.p_values.tolist(),
-        result.scores.tolist(),
+        mirror.keys.take(rows.tolist()),
+        seen.result.sets.numpy(),
+        seen.result.p_values.tolist(),
+        seen.result.scores.tolist(),
+        seen.degree.tolist(),
         strict=True,
     )
     return [
-        Prediction(mirror.keys[row], tuple(names[inside]), tuple(p), tuple(s), int(degree[row]))
-        for row, inside, p, s in columns
+        Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree)
+        for key, inside, p, s, degree in columns
     ]

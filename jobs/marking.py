@@ -9,6 +9,5 @@ from ringfence.jobs.workspace import Workspace
 
 def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
     """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
-    for key in runs.evaluated_keys(workspace.store, workspace.project, mirror.seq):
-        if key in mirror.rows:
-            mirror.evaluated[mirror.rows[key]] = True
+    rows = mirror.find(runs.evaluated_keys(workspace.store, workspace.project, mirror.seq))
+    mirror.evaluated[rows[rows >= 0]] = True

@@ -9,16 +9,15 @@ import numpy as np
 
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import encode_key
+from ringfence.connector.mirror import Mirror
 from ringfence.connector.models import members, newest_manifest
 from ringfence.connector.refresh import Progress, refresh
 from ringfence.connector.rescores import record_rescores
-from ringfence.jobs import model_files
+from ringfence.jobs import forwarding, model_files
 from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
-from ringfence.jobs.deciding import Due, look, predictions
+from ringfence.jobs.deciding import look, predictions
 from ringfence.jobs.stopwatch import Stopwatch
-from ringfence.jobs.tensors import edge_index
 from ringfence.jobs.workspace import Workspace
-from ringfence.models.snapshot import degrees
 
 NO_GUARANTEE = (
     "no guarantee: the promise holds for a node's first set only; these are kept apart and count "
@@ -52,24 +51,23 @@ def run_rescoring(
         recorded = newest_manifest(workspace.store, workspace.project)
         model = model_files.load(workspace.models, recorded)
         mirror = refresh(workspace.reader(progress)).mirror
-        rows = np.array([_row(mirror.rows, key) for key in keys], np.int64)
-        edges = edge_index(mirror, workspace.mapping)
-        degree = degrees(edges, mirror.size)
+        rows = np.array([_row(mirror, key) for key in keys], np.int64)
         known = members(workspace.store, workspace.project, model.version)
-        result, _ = look(workspace, model, mirror, known, edges, degree, rows, Stopwatch())
-        looks = predictions(mirror, Due(rows, 0, 0), result, model.classes, degree.numpy())
+        graph = forwarding.incidence(mirror, workspace.mapping)
+        seen = look(workspace, model, mirror, known, graph, rows, Stopwatch())
+        looks = predictions(mirror, rows, seen, model.classes)
         alpha = workspace.settings.conformal.alpha
         record_rescores(writer, model.version, alpha, reason, looks)
         anchor_head(workspace, writer)
     return RescoreReport(reason, model.version, {one.node_key: one.classes for one in looks})
 
 
-def _row(rows: dict[str, int], key: str) -> int:
+def _row(mirror: Mirror, key: str) -> int:
     """A key typed by a person may mean a number or a text; the graph knows which."""
     numbers = [encode_key(int(key))] if key.lstrip("-").isdigit() else []
-    for typed in [key, *numbers, encode_key(key)]:
-        if typed in rows:
-            return rows[typed]
+    for row in mirror.find([key, *numbers, encode_key(key)]).tolist():
+        if row >= 0:
+            return int(row)
     raise GraphError(
         found=f"no node with the key {key} is in the graph",
         needed="keys of existing nodes",

@@ -12,7 +12,7 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.refresh import Progress, Refreshed, refresh
 from ringfence.connector.runs import Decision
-from ringfence.jobs import model_files
+from ringfence.jobs import forwarding, model_files
 from ringfence.jobs.applying import apply, recover, refuse_older_store
 from ringfence.jobs.deciding import Due, consider
 from ringfence.jobs.marking import mark_evaluated
@@ -74,6 +74,7 @@ def run_scoring(
             read.mirror.evaluated[due.rows] = True
             read.mirror.seq = seq
         mirrors.save(read.mirror, workspace.mirror)
+        forwarding.keep(workspace.tables, model, read.mirror)
         watch.lap("save mirror")
     return _report(seq, recovered, read, due, decision, watch)
 

@@ -139,7 +139,7 @@ def _split(mirror: Mirror, y: NDArray[np.int64], settings: ModelSettings) -> Rol
         "validation": settings.validation,
         "calibration": settings.calibration,
     }
-    parts = keyed.split([mirror.keys[row] for row in rows.tolist()], settings.seed, shares)
+    parts = keyed.split(mirror.keys.take(rows.tolist()), settings.seed, shares)
     roles = {role: rows[mask] for role, mask in parts.items()}
     for role, members in roles.items():
         if len(members) == 0:
