@@ -122,6 +122,12 @@ class ModelSettings(Section):
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
     patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    batch_size: int = Field(
+        0,
+        ge=0,
+        description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+    )
     class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
     seed: int = Field(
         0,
@@ -160,6 +166,13 @@ class ConformalSettings(Section):
     delay_hours: float = Field(0.0, ge=0, description="Age at which `delay` evaluates a node.")
     date: datetime | None = Field(
         None, description="Moment of `date`, with time zone; nodes created later: on arrival."
+    )
+    drift_half_life_days: float | None = Field(
+        None,
+        gt=0,
+        description="Let calibration nodes count less with age, half after this many days (Barber "
+        "et al. 2023). Choose it before looking at scores; the guarantee then loses a bounded "
+        "amount, and runs say so. Without it all ages count alike.",
     )
     edge_test_weight: Literal["one", "exact"] = Field(
         "one",

@@ -30,6 +30,7 @@ from ringfence.models.evaluation_times import EvaluationPolicy
 from ringfence.models.guarantee import guarantee
 from ringfence.models.incremental import Incidence, neighbour_counts
 from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
+from ringfence.models.weights import drift_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def consider(
         return due, None
     seen = look(workspace, model, mirror, known, graph, due.rows, watch)
     facts = _facts(workspace, model, read, seen.result, due)
-    notes = [seen.words, *_notes(read, seen, settings.conformal.alpha)]
+    notes = [seen.words, *_notes(read, seen, settings.conformal)]
     facts["notes"] = json.dumps(notes)
     decided = predictions(mirror, due.rows, seen, model.classes)
     watch.lap("compute")
@@ -99,8 +100,19 @@ def look(
         Part(torch.arange(n, len(wanted)), uniforms_of(mirror, rows, seed)),
         promise_of(workspace.settings.conformal),
         model.naive_scores,
+        _drift(mirror, calibration, workspace.settings.conformal),
     )
     return Look(result, degree[n:], absent, passed.words)
+
+
+def _drift(
+    mirror: Mirror, rows: NDArray[np.int64], settings: ConformalSettings
+) -> torch.Tensor | None:
+    """Weights of the calibration nodes by age at the watermark, where the configuration asks."""
+    if settings.drift_half_life_days is None:
+        return None
+    ages = np.maximum((mirror.watermark_ns or 0) - mirror.created_ns[rows], 0)
+    return drift_weights(ages / (86_400 * NANOSECONDS), settings.drift_half_life_days)
 
 
 def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
@@ -180,14 +192,20 @@ def _calibration(
     return rows[here], classes[here], int((~here).sum())
 
 
-def _notes(read: Refreshed, seen: Look, alpha: float) -> list[str]:
+def _notes(read: Refreshed, seen: Look, settings: ConformalSettings) -> list[str]:
     notes = [read.note] if read.note else []
     if read.rebuilt:
         notes.append(f"read the whole graph: {read.rebuilt}")
     if seen.absent:
         notes.append(f"{seen.absent} calibration nodes have left the graph")
+    if settings.drift_half_life_days is not None:
+        notes.append(
+            f"calibration nodes count half after {settings.drift_half_life_days:g} days "
+            f"(worth {seen.result.effective_calibration:.4g} of {seen.result.n_calibration}): the "
+            "guarantee loses at most the drift's total-variation bound"
+        )
     if not math.isfinite(seen.result.threshold):
-        notes.append(guarantee(seen.result.n_calibration, alpha).words)
+        notes.append(guarantee(seen.result.n_calibration, settings.alpha).words)
     return notes
 
 
