@@ -7,7 +7,7 @@ INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench-conformal lock clean
+.PHONY: help demo test lint test-statistics bench-conformal docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,8 +30,14 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
 
+bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
+	$(BIN)/python -m benchmarks.conformal
+
+docs: $(VENV)/.dev ## the pages that are made from the code
+	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
+
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
-	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras --upgrade \
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements-dev.lock
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra demo --extra postgres \
 	  -c requirements-dev.lock \
@@ -56,4 +62,9 @@ $(VENV)/.dev: $(UV) requirements-dev.lock pyproject.toml
 	@echo "installing ringfence with everything its tests need"
 	@$(INSTALL) -r requirements-dev.lock
 	@$(UV) pip install --quiet --no-deps -e .
+	@touch $@
+
+# TorchCP's own requirements need a compiler; the part that is compared needs none of them.
+$(VENV)/.bench: $(VENV)/.dev requirements-bench.lock
+	@$(INSTALL) --no-deps --target $(VENV)/bench -r requirements-bench.lock
 	@touch $@

@@ -1,10 +1,29 @@
 """ringfence: prediction sets of known strength for every new node in a Neo4j graph."""
 
+from __future__ import annotations
+
 from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from ringfence.jobs.project import Project
 
 try:
     __version__ = version("ringfence")
 except PackageNotFoundError:  # a source tree that was never installed
     __version__ = "0+unknown"
 
-__all__ = ["__version__"]
+__all__ = ["__version__", "open"]
+
+
+def open(path: str | Path = "ringfence.toml") -> Project:
+    """Open the project that a configuration file describes.
+
+    Its methods are the commands (`train`, `score`, `audit`), and `coverage` and `sets` come back as
+    pandas frames.
+    """
+    from ringfence.jobs.project import open_project
+
+    return open_project(path)

@@ -102,10 +102,10 @@ def _unique(graph: Graph, label: str) -> set[str]:
 
 def _properties(graph: Graph, pattern: str, unique: set[str]) -> tuple[Property, ...]:
     rows = graph.read(
-        f"MATCH {pattern} WITH x LIMIT {SAMPLE} WITH collect(x) AS all "
-        "UNWIND all AS x UNWIND keys(x) AS key "
+        f"MATCH {pattern} WITH x LIMIT {SAMPLE} WITH collect(x) AS found "
+        "UNWIND found AS x UNWIND keys(x) AS key "
         "RETURN key, valueType(x[key]) AS type, count(*) AS n, count(DISTINCT x[key]) AS distinct, "
-        "size(all) AS sampled ORDER BY key, n DESC"
+        "size(found) AS sampled ORDER BY key, n DESC"
     )
     found: dict[str, Property] = {}
     for row in rows:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from neo4j import ManagedTransaction
 from sqlalchemy import Row
 
+from ringfence.connector import checkpoints
 from ringfence.connector.errors import LeaseLost
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
@@ -60,6 +61,31 @@ MATCH (r:RingfenceRun {id: row.run})
 MERGE (a:CoverageAudit {id: row.id})
 SET a += row.facts
 MERGE (a)-[:AUDITS]->(r)
+"""
+
+
+MEND = """
+UNWIND $rows AS row
+MATCH (n:{label} {{{key}: row.key}})
+OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {{project: $project}})
+DELETE m
+WITH DISTINCT n, row
+OPTIONAL MATCH (n)-[e:EVALUATED {{key: row.evaluated}}]->()
+DELETE e
+"""
+
+STRAYS = """
+UNWIND $keys AS key
+MATCH (n)-[e:EVALUATED {key: key}]->()
+DELETE e
+WITH n OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {project: $project})
+DELETE m
+"""
+
+ANCHOR = """
+MATCH (f:RingfenceFence {project: $project})
+WHERE coalesce(f.chain_n, 0) <= $n
+SET f.chain_n = $n, f.chain_hash = $hash
 """
 
 
@@ -125,10 +151,56 @@ def write_sets(
             project=row.project,
             alpha=row.alpha,
         )
-        return {record["evaluated"] for record in result}
+        written = {record["evaluated"] for record in result}
+        checkpoints.at("inside block")
+        return written
 
     written = _fenced(graph, held, work)
     return [one["typed"] for one in sets if one["evaluated"] not in written]
+
+
+def mend_sets(
+    graph: Graph,
+    held: Lease,
+    mapping: GraphMapping,
+    row: Row[Any],
+    classes: Sequence[str],
+    block: Sequence[Row[Any]],
+) -> None:
+    """Replace damaged projections of a run's predictions by what SQL decided."""
+    query = MEND.format(label=quote(mapping.label), key=quote(mapping.key))
+    sets = [_set(one, classes) for one in block]
+    _fenced(graph, held, lambda tx: tx.run(query, rows=sets, project=row.project).consume())
+    write_sets(graph, held, mapping, row, classes, block)
+
+
+def remove_strays(graph: Graph, held: Lease, keys: Sequence[str]) -> None:
+    """Remove EVALUATED relationships that no prediction stands behind."""
+    values = [f"{held.project}/{key}" for key in keys]
+    _fenced(
+        graph,
+        held,
+        lambda tx: tx.run(STRAYS, keys=values, project=held.project).consume(),
+    )
+
+
+def anchor(graph: Graph, held: Lease, n: int, hash_: str) -> None:
+    """Keep the chain's head in the graph, where whoever edits the SQL store can't reach it."""
+    _fenced(
+        graph,
+        held,
+        lambda tx: tx.run(ANCHOR, project=held.project, n=n, hash=hash_).consume(),
+    )
+
+
+def anchored(graph: Graph, project: str) -> tuple[int, str] | None:
+    """Return number and hash of the chain entry that the graph remembers."""
+    rows = graph.read(
+        "MATCH (f:RingfenceFence {project: $project}) WHERE f.chain_n IS NOT NULL "
+        "RETURN f.chain_n AS n, f.chain_hash AS hash",
+        project=project,
+    )
+    return (int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
 
 
 def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) -> None:

@@ -156,6 +156,22 @@ quarantine = Table(
 )
 """Nodes that could not be used, each with its reason."""
 
+rescore = Table(
+    "rescore",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("at_ns", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    Column("scores", Text, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "at_ns"),
+)
+"""Later looks at nodes that were asked for by a person: no guarantee, in no coverage row."""
+
 audit = Table(
     "audit",
     metadata,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-
-from neo4j.time import DateTime
+from typing import TYPE_CHECKING
 
 from ringfence.connector.mapping import TimeKind
+
+if TYPE_CHECKING:
+    from neo4j.time import DateTime
 
 NANOSECONDS = 1_000_000_000
 
@@ -38,6 +40,8 @@ def as_parameter(kind: TimeKind, ns: int) -> DateTime | int:
     >>> as_parameter("zoned", 1).iso_format()
     '1970-01-01T00:00:00.000000001+00:00'
     """
+    from neo4j.time import DateTime  # the driver is slow to import, and `words` needs none of it
+
     if kind == "milliseconds":
         return ns // 1_000_000
     seconds, rest = divmod(ns, NANOSECONDS)

@@ -10,11 +10,11 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from ringfence.connector import coverage, labels, projection
+from ringfence.connector import checkpoints, coverage, labels, projection
 from ringfence.connector.models import manifest_of
 from ringfence.connector.refresh import Progress
 from ringfence.connector.runs import Writer
-from ringfence.jobs.applying import recover, refuse_older_store
+from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
 from ringfence.jobs.workspace import Workspace
 from ringfence.models.verdict import judge, sentence
 
@@ -45,9 +45,14 @@ def run_audit(
         refuse_older_store(workspace, writer)
         recover(workspace, writer, progress)
         found = _note_classes(workspace, writer, progress)
+        checkpoints.at("labels read")
         tallies = coverage.tallies(workspace.store, workspace.project)
+        checkpoints.at("before coverage")
         rows = coverage.record_coverage(writer, coverage_rows(tallies))
+        checkpoints.at("coverage in sql")
         projection.write_coverage(workspace.graph, writer.lease, rows)
+        checkpoints.at("coverage in graph")
+        anchor_head(workspace, writer)
     return AuditReport(found, tuple(rows), any(row["verdict"] == "broken" for row in rows))
 
 

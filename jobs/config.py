@@ -12,6 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from ringfence.connector.mapping import GraphMapping, RelationshipMapping, TimeK
 
 DEFAULT_FILE = "ringfence.toml"
 PREFIX = "RINGFENCE_"
-NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_CACHE", "RINGFENCE_TEST_")
+NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_MAVEN_URL", "RINGFENCE_TEST_")
 Fraction01 = Annotated[float, Field(gt=0, lt=1)]
 
 
@@ -121,6 +122,12 @@ class ModelSettings(Section):
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
     patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    batch_size: int = Field(
+        0,
+        ge=0,
+        description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+    )
     class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
     seed: int = Field(
         0,
@@ -150,11 +157,34 @@ class ConformalSettings(Section):
         description="NodeEx where nodes arrive in an exchangeable order, EdgeEx where edges do.",
     )
     score: Literal["APS", "TPS"] = Field("APS", description="Conformity score.")
+    evaluate: Literal["arrival", "delay", "date"] = Field(
+        "arrival",
+        description="When a node gets its set: in the first run that finds it, once it is "
+        "`delay_hours` old (so that a neighbourhood can form), or at `date`. Fixed when a model is "
+        "trained: a time chosen after seeing sets would void the promise.",
+    )
+    delay_hours: float = Field(0.0, ge=0, description="Age at which `delay` evaluates a node.")
+    date: datetime | None = Field(
+        None, description="Moment of `date`, with time zone; nodes created later: on arrival."
+    )
+    drift_half_life_days: float | None = Field(
+        None,
+        gt=0,
+        description="Let calibration nodes count less with age, half after this many days (Barber "
+        "et al. 2023). Choose it before looking at scores; the guarantee then loses a bounded "
+        "amount, and runs say so. Without it all ages count alike.",
+    )
     edge_test_weight: Literal["one", "exact"] = Field(
         "one",
         description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
         "1/degree (what the lemma proves).",
     )
+
+    @model_validator(mode="after")
+    def _date_is_given(self) -> ConformalSettings:
+        if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
+            raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
+        return self
 
 
 class EngineSettings(Section):

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.connector import bulk, migrate
+from ringfence.connector import bulk, migrate_graph, migrate_sql
 from ringfence.jobs import display, printing
 from ringfence.jobs.auditing import AuditReport, run_audit
 from ringfence.jobs.config import Settings, load
@@ -57,9 +57,9 @@ def run_demo(
         open_workspace(settings, display.server_progress(starting)) as workspace,
     ):
         bulk.clear(workspace.graph)
-        migrate.migrate_sql(workspace.store)
-        migrate.migrate_graph(workspace.graph)
-        migrate.create_user_indexes(workspace.graph, SAMPLE_MAPPING)
+        migrate_sql.migrate_sql(workspace.store)
+        migrate_graph.migrate_graph(workspace.graph)
+        migrate_graph.create_user_indexes(workspace.graph, SAMPLE_MAPPING)
         display.say(f"Neo4j runs at {workspace.graph.uri}, the audit store is {settings.audit.url}")
         report = _line(workspace, folder, nodes, arriving, seed)
         if serve:

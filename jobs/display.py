@@ -20,7 +20,8 @@ from ringfence.connector.errors import RingfenceError
 
 Report = Callable[[str, int, int], None]
 QUIET_SECONDS = 2.0
-out = Console()
+PIPE_WIDTH = 110
+out = Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
 err = Console(stderr=True)
 
 
@@ -111,7 +112,7 @@ def silence() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print a line for a person, as it is: nothing in it is markup."""
-    out.print(Text(text))
+    out.print(Text(text), soft_wrap=True)
 
 
 def print_json(value: Any) -> None:

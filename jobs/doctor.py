@@ -8,17 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ringfence.connector import migrate
 from ringfence.connector.embedded import Progress
 from ringfence.connector.errors import ModelError, RingfenceError
 from ringfence.connector.graph import Graph
 from ringfence.connector.inspect import LabelView, Property, labels, look
 from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.migrate_graph import require_graph
+from ringfence.connector.migrate_sql import require_sql
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.store import Store
 from ringfence.connector.watermark import check_time_types
+from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings, load
-from ringfence.jobs.workspace import open_audit, open_graph
+from ringfence.jobs.workspace import open_graph
 from ringfence.models.guarantee import smallest_n
 
 
@@ -70,7 +72,7 @@ def _attempt(what: str, check: Callable[[], object]) -> Finding:
 
 def _graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
     mapping = settings.mapping()
-    yield _attempt("the graph has ringfence's constraints", lambda: migrate.require_graph(graph))
+    yield _attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
     counts = labels(graph)
     if not counts.get(mapping.label):
         there = ", ".join(f"{name} ({n})" for name, n in list(counts.items())[:10]) or "none"
@@ -209,7 +211,8 @@ def _relationships(view: LabelView, mapping: GraphMapping) -> Iterator[Finding]:
 
 def _store(store: Store, settings: Settings) -> Iterator[Finding]:
     migrated = _attempt(
-        f"the audit store works ({store.engine.dialect.name})", lambda: migrate.require_sql(store)
+        f"the audit store works ({store.engine.dialect.name})",
+        lambda: require_sql(store),
     )
     yield migrated
     if migrated.level == "error":

@@ -1,9 +1,9 @@
 """`ringfence neo4j start | stop | status`: the embedded server on the command line."""
 
+from __future__ import annotations
+
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,7 @@ __all__ = ["app"]
 
 app = typer.Typer(
     no_args_is_help=True,
+    rich_markup_mode=None,
     help="The embedded Neo4j: a real server on this machine, with nothing to install.",
 )
 
@@ -35,16 +36,11 @@ def start(
 ) -> None:
     """Start the server in the background, or find the one that runs; it runs until `stop`."""
     from ringfence.connector import embedded
+    from ringfence.jobs import display
 
     options = embedded.ServerOptions(heap=heap, page_cache=page_cache, port=port, quick=False)
-    with _told_errors(as_json):
-        if as_json:
-            server = embedded.start(data, options=options)
-        else:
-            from ringfence.jobs.neo4j_progress import shown_progress
-
-            with shown_progress() as progress:
-                server = embedded.start(data, options=options, progress=progress)
+    with display.progress("starting Neo4j") as report:
+        server = embedded.start(data, options=options, progress=display.server_progress(report))
     _print(_facts(server), as_json, "running")
 
 
@@ -53,8 +49,7 @@ def stop(data: Data = DATA, as_json: Json = False) -> None:
     """Close the server; its data stays."""
     from ringfence.connector import embedded
 
-    with _told_errors(as_json):
-        stopped = embedded.stop(data)
+    stopped = embedded.stop(data)
     if as_json:
         typer.echo(json.dumps({"stopped": stopped, "data_dir": str(data.absolute())}))
     else:
@@ -66,13 +61,12 @@ def status(data: Data = DATA, show_password: ShowPassword = False, as_json: Json
     """Say whether the server runs (running, starting, stale or stopped), where, and since when."""
     from ringfence.connector import embedded
 
-    with _told_errors(as_json):
-        found = embedded.status(data)
+    found = embedded.status(data)
     facts = _facts(found.server, show_password) if found.server else _bare_facts(found)
     _print(facts, as_json, found.state)
 
 
-def _facts(server: "ServerInfo", show_password: bool = False) -> dict[str, Any]:
+def _facts(server: ServerInfo, show_password: bool = False) -> dict[str, Any]:
     secret = {"password": server.password} if show_password else {}
     return {
         "uri": server.uri,
@@ -88,7 +82,7 @@ def _facts(server: "ServerInfo", show_password: bool = False) -> dict[str, Any]:
     }
 
 
-def _bare_facts(found: "ServerStatus") -> dict[str, Any]:
+def _bare_facts(found: ServerStatus) -> dict[str, Any]:
     return {"data_dir": str(found.data_dir), "log": str(found.log)}
 
 
@@ -108,15 +102,3 @@ def _print(facts: dict[str, Any], as_json: bool, state: str) -> None:
     for name, value in facts.items():
         typer.echo(f"  {name.replace('_', ' '):15} {value}")
     typer.echo(HINTS[state].format(**facts))
-
-
-@contextmanager
-def _told_errors(as_json: bool) -> Iterator[None]:
-    from ringfence.connector.errors import RingfenceError
-
-    try:
-        yield
-    except RingfenceError as error:
-        told = {"found": error.found, "needed": error.needed, "next": error.next_step}
-        typer.echo(json.dumps({"error": told}) if as_json else str(error), err=not as_json)
-        raise typer.Exit(1) from error

@@ -13,7 +13,7 @@ from ringfence.connector.bulk import Progress, create_nodes, create_relationship
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.graph import Graph
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
-from ringfence.connector.migrate import create_user_indexes
+from ringfence.connector.migrate_graph import create_user_indexes
 from ringfence.connector.watermark import count_nodes
 from ringfence.models.sample import DAY_NS, Arrival, SampleGraph, sample_graph
 

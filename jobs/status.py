@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from ringfence.connector import coverage, migrate
+from ringfence.connector import coverage, migrate_sql
 from ringfence.connector.store import Store
 from ringfence.connector.tables import audit, lease, model, prediction, quarantine, run
 from ringfence.connector.times import words
@@ -33,7 +33,7 @@ class Status:
 
 def read_status(store: Store, project: str, last: int = 10) -> Status:
     """Return the state of `project` with its `last` runs."""
-    migrate.require_sql(store)
+    migrate_sql.require_sql(store)
     with store.reading() as connection:
         now = store.now_ns(connection)
         held = connection.execute(select(lease).where(lease.c.project == project)).first()

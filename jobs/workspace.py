@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringfence.connector import migrate
+from ringfence.connector import migrate_graph, migrate_sql
 from ringfence.connector.chain import chain_key
 from ringfence.connector.embedded import ServerInfo, find_running, running
 from ringfence.connector.embedded.jars import Progress
@@ -20,7 +20,8 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.refresh import Progress as ReadProgress
 from ringfence.connector.refresh import Reader
 from ringfence.connector.runs import Writer
-from ringfence.connector.store import Store, open_store
+from ringfence.connector.store import Store
+from ringfence.jobs.audit_store import open_audit, secret_text
 from ringfence.jobs.config import Settings
 
 
@@ -68,7 +69,7 @@ class Workspace:
     @contextmanager
     def writer(self) -> Iterator[Writer]:
         """Hold the project's lease for the length of a `with` block."""
-        key = _secret(self.settings.audit.key)
+        key = secret_text(self.settings.audit.key)
         held = acquire(self.store, self.project, _owner(), self.settings.engine.lease_seconds)
         try:
             yield Writer(self.store, held, chain_key(key, self.settings.engine.folder))
@@ -77,8 +78,8 @@ class Workspace:
 
     def require_migrated(self) -> None:
         """Raise unless both stores are at this code's version."""
-        migrate.require_sql(self.store)
-        migrate.require_graph(self.graph)
+        migrate_sql.require_sql(self.store)
+        migrate_graph.require_graph(self.graph)
 
 
 @contextmanager
@@ -103,20 +104,10 @@ def open_graph(
             server = stack.enter_context(_embedded(settings.engine.folder / "neo4j", download))
             graph = connect(server.uri, server.user, server.password, neo4j.database, neo4j.tls)
         else:
-            password = _secret(neo4j.password)
+            password = secret_text(neo4j.password)
             graph = connect(neo4j.uri, neo4j.user, password, neo4j.database, neo4j.tls)
         stack.callback(graph.close)
         yield graph
-
-
-@contextmanager
-def open_audit(settings: Settings) -> Iterator[Store]:
-    """Connect to the audit store."""
-    store = open_store(settings.audit.url, _secret(settings.audit.password))
-    try:
-        yield store
-    finally:
-        store.close()
 
 
 @contextmanager
@@ -126,11 +117,6 @@ def _embedded(folder: Path, download: Callable[[Progress], None] | None) -> Iter
         return
     with running(folder, progress=download) as server:
         yield server
-
-
-def _secret(value: object) -> str | None:
-    read = getattr(value, "get_secret_value", None)
-    return None if read is None else str(read())
 
 
 def _owner() -> str:

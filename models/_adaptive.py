@@ -71,8 +71,9 @@ def p_values(
     found, entries = np.empty(given.shape), np.empty(0) if table is None else table
     pairs, rows = _blocks(given)
     low, scale = lookup.low, lookup.scale
+    known, starts, total = lookup.ordered, lookup.starts, len(ordered) + 1.0
     if adaptive_p_values(
-        given, u, extra, pairs, rows, lookup.ordered, low, scale, lookup.starts, entries, found
+        given, u, extra, pairs, rows, known, low, scale, starts, entries, total, found
     ):
         refuse_probabilities(given)
     return found

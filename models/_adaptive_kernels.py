@@ -5,78 +5,109 @@ vector instructions: a sorting network for the classes, running sums, comparison
 node the costs rho + u v grow along the sorted values v, so a prediction set is "probability at
 least the row's cut" and needs no positions at all. Arithmetic is float64, in the order that
 ``ringfence.models._adaptive`` defines, and gives its bits.
+
+A block is one flat array, class y at y * rows. Offsets are unsigned, which spares the check for
+negative indices, and arrays are passed whole, since a slice costs as much as sixty comparisons.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ringfence.models._arrays import Array, Floats
-from ringfence.models._compile import compiled
-from ringfence.models._rank_kernels import look_up_each
+from ringfence.models._compile import compiled, inlined
+from ringfence.models._rank_kernels import count
 
 LARGEST = 1.001  # a probability, with float32 rounding of a softmax
+Offset = np.uint64
 
 
-@compiled
-def turn(flat: Array, first: int, size: int, block: Array) -> None:
+@inlined
+def turn(flat: Array, first: Any, size: Any, classes: Any, rows: Any, block: Array) -> None:
     """Copy rows first..first+size into the block, class by class."""
-    classes = len(block)
     for y in range(classes):
-        row, base = block[y], first * classes + y
+        source, target = first * classes + y, y * rows
         for b in range(size):
-            row[b] = flat[base + b * classes]
+            block[target + b] = flat[source + b * classes]
 
 
 @compiled
-def exchange(upper: Array, lower: Array, size: int) -> None:
-    """Put the larger of each pair into upper. A NaN stays one of the pair."""
+def exchange(block: Array, upper: Any, lower: Any, size: Any) -> None:
+    """Put the larger of each pair first. A NaN stays one of the pair."""
     for b in range(size):
-        x, y = upper[b], lower[b]
-        upper[b] = x if x > y else y
-        lower[b] = y if x > y else x
+        x, y = block[upper + b], block[lower + b]
+        block[upper + b] = x if x > y else y
+        block[lower + b] = y if x > y else x
 
 
 @compiled
-def exchange_with(upper: Array, lower: Array, one: Array, other: Array, size: int) -> None:
+def exchange_with(block: Array, place: Array, upper: Any, lower: Any, size: Any) -> None:
     """Do as exchange does, and move the positions along."""
     for b in range(size):
-        x, y, i, j = upper[b], lower[b], one[b], other[b]
-        upper[b] = x if x > y else y
-        lower[b] = y if x > y else x
-        one[b] = i if x > y else j
-        other[b] = j if x > y else i
+        x, y, i, j = block[upper + b], block[lower + b], place[upper + b], place[lower + b]
+        block[upper + b] = x if x > y else y
+        block[lower + b] = y if x > y else x
+        place[upper + b] = i if x > y else j
+        place[lower + b] = j if x > y else i
 
 
-@compiled
-def sort_with(block: Array, place: Array, network: Array, size: int) -> None:
-    """Sort each row of the block from the largest down; place says which class is where."""
-    for y in range(len(block)):
-        place[y] = y
+@inlined
+def sort(block: Array, network: Array, size: Any, rows: Any) -> None:
+    """Sort each row of the block from the largest down."""
     for k in range(len(network)):
-        i, j = network[k, 0], network[k, 1]
-        exchange_with(block[i], block[j], place[i], place[j], size)
+        exchange(block, Offset(network[k, 0]) * rows, Offset(network[k, 1]) * rows, size)
 
 
-@compiled
-def cut_level(
-    row: Array, u: Floats, limit: Floats, penalty: float, rho: Floats, cut: Floats, size: int
+@inlined
+def sort_with(
+    block: Array, place: Array, network: Array, size: Any, classes: Any, rows: Any
 ) -> None:
-    """Lower the cut to this value where its cost is within the limit."""
-    for b in range(size):
-        value, above = np.float64(row[b]), rho[b]
-        cut[b] = value if above + u[b] * value + penalty <= limit[b] else cut[b]
-        rho[b] = above + value
+    """Sort, and note in place which class each value belongs to."""
+    for y in range(classes):
+        for b in range(size):
+            place[y * rows + b] = y
+    for k in range(len(network)):
+        i, j = Offset(network[k, 0]) * rows, Offset(network[k, 1]) * rows
+        exchange_with(block, place, i, j, size)
 
 
-@compiled
-def count_bad(largest: Array, smallest: Array, total: Floats, size: int) -> int:
-    """Count rows that hold NaN (then their total is NaN) or no probabilities."""
-    bad = 0
+@inlined
+def count_bad(block: Array, total: Floats, size: Any, classes: Any, rows: Any) -> int:
+    """Count rows of a sorted block that hold NaN (then their total is NaN) or no probabilities."""
+    bad, last = 0, (classes - Offset(1)) * rows
     for b in range(size):
-        good = smallest[b] >= 0.0 and largest[b] <= LARGEST and total[b] == total[b]
+        good = block[last + b] >= 0.0 and block[b] <= LARGEST and total[b] == total[b]
         bad += 0 if good else 1
     return bad
+
+
+@compiled
+def cut_two_levels(
+    block: Array,
+    at: Any,
+    after: Any,
+    u: Floats,
+    first: Any,
+    limit: Floats,
+    penalty: float,
+    next_penalty: float,
+    rho: Floats,
+    cut: Floats,
+    size: Any,
+) -> None:
+    """Lower the cut to the values of two levels where their costs are within the limit.
+
+    Two at a time, since moving rho and cut between memory and registers is most of the work.
+    """
+    for b in range(size):
+        value, below = np.float64(block[at + b]), np.float64(block[after + b])
+        above, least = rho[b], cut[b]
+        least = value if above + u[first + b] * value + penalty <= limit[b] else least
+        above += value
+        cut[b] = below if above + u[first + b] * below + next_penalty <= limit[b] else least
+        rho[b] = above + below
 
 
 @compiled
@@ -93,22 +124,26 @@ def adaptive_sets(
 
     ``limits`` holds one number for all nodes or one per node; ``rows`` is the size of a block.
     """
-    n, classes = given.shape
-    flat, block = given.reshape(-1), np.empty((classes, rows), given.dtype)
+    # one level of zeros more, at infinite cost, makes the number of levels even
+    flat, block = given.reshape(-1), np.zeros((given.shape[1] + 1) * rows, given.dtype)
+    costs = np.append(penalties, np.inf)
     rho, cut, limit = np.empty(rows), np.empty(rows), np.full(rows, limits[0])
     least, bad = np.empty(rows, given.dtype), 0
-    for first in range(0, n, rows):
-        size = min(rows, n - first)
-        turn(flat, first, size, block)
-        for k in range(len(network)):
-            exchange(block[network[k, 0]], block[network[k, 1]], size)
-        if len(limits) > 1:
-            limit[:size] = limits[first : first + size]
+    classes, height = Offset(given.shape[1]), Offset(rows)
+    for begin in range(0, len(given), rows):
+        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
+        turn(flat, first, size, classes, height, block)
+        sort(block, network, size, height)
         rho[:], cut[:] = 0.0, np.inf
-        for y in range(classes):
-            cut_level(block[y], u[first:], limit, penalties[y], rho, cut, size)
-        bad += count_bad(block[0], block[classes - 1], rho, size)
-        least[:] = cut  # each is one of the row's own values: float32 holds it exactly
+        if len(limits) > 1:
+            for b in range(size):
+                limit[b] = limits[first + b]
+        for y in range(Offset(0), classes, Offset(2)):
+            at, after, two = y * height, (y + Offset(1)) * height, (costs[y], costs[y + Offset(1)])
+            cut_two_levels(block, at, after, u, first, limit, two[0], two[1], rho, cut, size)
+        bad += count_bad(block, rho, size, classes, height)
+        for b in range(size):
+            least[b] = cut[b]  # one of the row's own values: float32 holds it exactly
         for b in range(size):
             for y in range(classes):
                 sets[first + b, y] = given[first + b, y] >= least[b]
@@ -117,18 +152,29 @@ def adaptive_sets(
 
 @compiled
 def cost_levels(
-    block: Array, u: Floats, penalties: Floats, costs: Floats, rho: Floats, held: Floats, size: int
+    block: Array,
+    u: Floats,
+    first: Any,
+    penalties: Floats,
+    costs: Floats,
+    rho: Floats,
+    held: Floats,
+    extra: Floats,
+    size: Any,
+    rows: Any,
 ) -> None:
     """Write the cost of each sorted value; equal values share rho and penalty of their first."""
-    rho[:] = 0.0
-    for y in range(len(block)):
-        row, before, cost = block[y], block[max(y - 1, 0)], costs[y]
+    for b in range(size):
+        value = np.float64(block[b])
+        held[b], extra[b], rho[b] = 0.0, penalties[0], value
+        costs[b] = 0.0 + u[first + b] * value + penalties[0]
+    for y in range(Offset(1), Offset(len(penalties))):
+        at, before = y * rows, (y - Offset(1)) * rows
         for b in range(size):
-            value, tied = np.float64(row[b]), y > 0 and row[b] == before[b]
-            above = held[0, b] if tied else rho[b]
-            extra = held[1, b] if tied else penalties[y]
-            cost[b] = above + u[b] * value + extra
-            held[0, b], held[1, b] = above, extra
+            value, tied = np.float64(block[at + b]), block[at + b] == block[before + b]
+            held[b] = held[b] if tied else rho[b]
+            extra[b] = extra[b] if tied else penalties[y]
+            costs[at + b] = held[b] + u[first + b] * value + extra[b]
             rho[b] += value
 
 
@@ -137,19 +183,19 @@ def adaptive_scores(
     given: Array, u: Floats, penalties: Floats, network: Array, rows: int, found: Floats
 ) -> int:
     """Write the scores of all classes; return the number of rows that are no probabilities."""
-    n, classes = given.shape
-    flat, block = given.reshape(-1), np.empty((classes, rows), given.dtype)
-    place, costs = np.empty((classes, rows), np.int32), np.empty((classes, rows))
-    rho, held, bad = np.empty(rows), np.empty((2, rows)), 0
-    for first in range(0, n, rows):
-        size = min(rows, n - first)
-        turn(flat, first, size, block)
-        sort_with(block, place, network, size)
-        cost_levels(block, u[first:], penalties, costs, rho, held, size)
-        bad += count_bad(block[0], block[classes - 1], rho, size)
+    flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
+    place, costs = np.empty(len(block), np.uint32), np.empty(len(block))
+    rho, held, extra, bad = np.empty(rows), np.empty(rows), np.empty(rows), 0
+    classes, height = Offset(given.shape[1]), Offset(rows)
+    for begin in range(0, len(given), rows):
+        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
+        turn(flat, first, size, classes, height, block)
+        sort_with(block, place, network, size, classes, height)
+        cost_levels(block, u, first, penalties, costs, rho, held, extra, size, height)
+        bad += count_bad(block, rho, size, classes, height)
         for y in range(classes):
             for b in range(size):
-                found[first + b, np.uint32(place[y, b])] = -costs[y, b]
+                found[first + b, place[y * height + b]] = -costs[y * height + b]
     return bad
 
 
@@ -165,35 +211,41 @@ def adaptive_p_values(
     scale: float,
     starts: Array,
     table: Floats,
+    total: float,
     found: Floats,
 ) -> int:
-    """Write p-values of all classes without keeping scores; the rest as adaptive_scores."""
-    n, classes = given.shape
-    flat, block = given.reshape(-1), np.empty((classes, rows), given.dtype)
-    place, costs = np.empty((classes, rows), np.int32), np.empty((classes, rows))
-    rho, held, bad = np.empty(rows), np.empty((2, rows)), 0
-    for first in range(0, n, rows):
-        size = min(rows, n - first)
-        turn(flat, first, size, block)
-        sort_with(block, place, network, size)
-        cost_levels(block, u[first:], penalties, costs, rho, held, size)
-        bad += count_bad(block[0], block[classes - 1], rho, size)
+    """Write p-values of all classes without keeping scores; the rest as adaptive_scores.
+
+    The p-value at count k is the table's, or (k + 1) / total where the table is empty.
+    """
+    flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
+    place, costs = np.empty(len(block), np.uint32), np.empty(len(block))
+    rho, held, extra, bad = np.empty(rows), np.empty(rows), np.empty(rows), 0
+    classes, height, last = Offset(given.shape[1]), Offset(rows), np.float64(len(starts) - 2)
+    for begin in range(0, len(given), rows):
+        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
+        turn(flat, first, size, classes, height, block)
+        sort_with(block, place, network, size, classes, height)
+        cost_levels(block, u, first, penalties, costs, rho, held, extra, size, height)
+        bad += count_bad(block, rho, size, classes, height)
         for y in range(classes):
-            scores = costs[y]
             for b in range(size):
-                scores[b] = -scores[b]
-            look_up_each(scores[:size], ordered, low, scale, starts, table, scores)
-            for b in range(size):
-                found[first + b, np.uint32(place[y, b])] = scores[b]
+                k = count(-costs[y * height + b], ordered, low, scale, last, starts)
+                p = table[k] if len(table) else (k + 1.0) / total
+                found[first + b, place[y * height + b]] = p
     return bad
 
 
 @compiled
-def sum_above(row: Array, own: Array, rho: Floats, larger: Array, size: int) -> None:
-    """Add the row's values above each node's own one, and count them."""
+def sum_above(
+    block: Array, at: Any, own: Array, total: Floats, rho: Floats, larger: Array, size: Any
+) -> None:
+    """Add this level's values, and once more those above each node's own one; count these."""
     for b in range(size):
-        rho[b] += np.float64(row[b]) if row[b] > own[b] else 0.0
-        larger[b] += 1 if row[b] > own[b] else 0
+        value = np.float64(block[at + b])
+        total[b] += value
+        rho[b] += value if block[at + b] > own[b] else 0.0
+        larger[b] += 1 if block[at + b] > own[b] else 0
 
 
 @compiled
@@ -207,22 +259,20 @@ def adaptive_true(
     found: Floats,
 ) -> int:
     """Write the score of one class per node; the rest as adaptive_scores."""
-    n, classes = given.shape
-    flat, block = given.reshape(-1), np.empty((classes, rows), given.dtype)
+    flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
     own, total = np.empty(rows, given.dtype), np.empty(rows)
     rho, larger, bad = np.empty(rows), np.empty(rows, np.int64), 0
-    for first in range(0, n, rows):
-        size = min(rows, n - first)
-        turn(flat, first, size, block)
-        for k in range(len(network)):
-            exchange(block[network[k, 0]], block[network[k, 1]], size)
+    classes, height = Offset(given.shape[1]), Offset(rows)
+    for begin in range(0, len(given), rows):
+        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
+        turn(flat, first, size, classes, height, block)
+        sort(block, network, size, height)
         for b in range(size):
             own[b] = given[first + b, chosen[first + b]]
-        total[:], rho[:], larger[:] = 0.0, 0.0, 0
+            total[b], rho[b], larger[b] = 0.0, 0.0, 0
         for y in range(classes):
-            total += block[y]
-            sum_above(block[y], own, rho, larger, size)
-        bad += count_bad(block[0], block[classes - 1], total, size)
+            sum_above(block, y * height, own, total, rho, larger, size)
+        bad += count_bad(block, total, size, classes, height)
         for b in range(size):
             cost = rho[b] + u[first + b] * np.float64(own[b]) + penalties[larger[b]]
             found[first + b] = -cost

@@ -87,6 +87,6 @@ def _compiled(weights: Floats, ranks: Array, tests: Floats) -> Floats:
 
 def _integers(weights: Floats) -> list[int]:
     mantissas, exponents = np.frexp(weights)
-    shifts = exponents - exponents[weights > 0].min()
+    shifts = exponents - exponents[weights > 0].min(initial=1024)
     whole = (mantissas * 2.0**53).astype(np.int64)
     return [m << max(s, 0) for m, s in zip(whole.tolist(), shifts.tolist(), strict=True)]

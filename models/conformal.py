@@ -95,7 +95,7 @@ def p_values(
         return like(scores, _ranks.p_of_counts(ordered, judged, table))
     check_per_node(tests, len(judged), "test_weight")
     counts = _ranks.count_at_most(ordered, judged)
-    found = p_each(mass, counts.reshape(len(judged), -1), tests)
+    found = p_each(mass, counts.reshape(len(judged), *judged.shape[1:] or (1,)), tests)
     return like(scores, found.reshape(judged.shape))
 
 
@@ -130,6 +130,29 @@ def sets_from_p_values(p: Any, alpha: Any) -> torch.Tensor:
     tensor([[False,  True]])
     """
     return like(p, as_array(p, np.float64) > read_alpha(alpha))
+
+
+def fill_empty(sets: Any, scores: Any) -> torch.Tensor:
+    """Put the best-scoring class into each empty set; coverage can only rise.
+
+    Args:
+        sets: bool [m, classes].
+        scores: the scores they were made from [m, classes]; classes that tie for the best all join.
+
+    Returns:
+        bool [m, classes], no row empty.
+
+    >>> fill_empty([[False, False], [True, False]], [[-0.9, -0.8], [-0.1, -0.9]])
+    tensor([[False,  True],
+            [ True, False]])
+    """
+    given, judged = as_array(sets, np.bool_), as_scores(scores, "scores", (2,))
+    if given.shape != judged.shape:
+        raise ValueError(
+            f"sets have shape {list(given.shape)}, scores {list(judged.shape)}; needed: the same"
+        )
+    best = judged == judged.max(axis=1, keepdims=True)
+    return like(sets, given | (best & ~given.any(axis=1, keepdims=True)))
 
 
 def _unweighted(known: Floats, alphas: list[float]) -> Floats:

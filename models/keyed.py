@@ -35,9 +35,13 @@ def uniforms(keys: Iterable[str], seed: int | str, purpose: str) -> NDArray[np.f
     >>> uniforms(["s:a", "s:b"], seed=7, purpose=SCORE).round(6).tolist()
     [0.55813, 0.345571]
     """
-    secret, blake2b = _secret(seed, purpose), hashlib.blake2b
-    digests = [blake2b(key.encode(), digest_size=8, key=secret).digest() for key in keys]
-    bits = np.frombuffer(b"".join(digests), dtype=">u8").astype(np.uint64)
+    keyed = hashlib.blake2b(digest_size=8, key=_secret(seed, purpose))
+    digests = bytearray()
+    for key in keys:
+        own = keyed.copy()
+        own.update(key.encode())
+        digests += own.digest()
+    bits = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -42,11 +42,13 @@ def class_thresholds(
     tensor([0.1000,   -inf], dtype=torch.float64)
     """
     known = as_scores(scores, "calibration scores", (1,))
-    own, mass = as_classes(classes, len(known), n_classes), as_weights(weights, len(known))
-    found = [
-        threshold(known[own == y], alpha, mass[own == y], test_weight) for y in range(n_classes)
-    ]
-    return like(scores, np.array(found, dtype=np.float64))
+    own = as_classes(classes, len(known), n_classes)
+    mass = None if weights is None else as_weights(weights, len(known))
+    found = np.empty(n_classes)
+    for y in range(n_classes):
+        chosen = None if mass is None else mass[own == y]
+        found[y] = threshold(known[own == y], alpha, chosen, test_weight)
+    return like(scores, found)
 
 
 def class_p_values(

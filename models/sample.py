@@ -15,6 +15,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from ringfence.models.block_model import degree_weights, draw_edges
+
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Arrival = Literal["node", "edge"]
@@ -27,8 +29,7 @@ DAY_NS = 86_400_000_000_000
 #: Arrival time of a node that never arrives: isolated, in an edge-exchangeable sequence.
 NEVER_NS = int(np.iinfo(np.int64).max)
 
-_BLOCK = 1 << 18  # edges (or feature rows) per block: scratch memory stays small at any size
-_ROUNDS = 32  # rounds of replacing loops and parallels; each leaves a small share of the last
+_BLOCK = 1 << 18  # rows of features per block: scratch memory stays small at any size
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +126,9 @@ def sample_graph(
     order = for_arrival.permutation(nodes)  # order[k] = the k-th node to arrive
     late = order[_late_from(nodes, drift) :] if arrival == "node" else order[:0]
     y = _draw_classes(for_classes, nodes, np.array(list(shares.values())), drift, late)
-    weights = _degree_weights(for_degrees, nodes, mean_degree, tail)
+    weights = degree_weights(for_degrees, nodes, mean_degree, tail)
     wanted = round(nodes * mean_degree / 2)
-    edges = _draw_edges(for_edges, y, weights, wanted, homophily)
+    edges = draw_edges(for_edges, y, weights, wanted, homophily)
     if arrival == "node":
         node_time, edge_time = _node_arrivals(order, edges, start_ns, span_ns)
     else:
@@ -189,69 +190,6 @@ def _draw_classes(
         mix = np.array(drift.mix)
         y[late] = np.searchsorted(np.cumsum(mix / mix.sum())[:-1], u[late], side="right")
     return y.astype(np.int64, copy=False)
-
-
-def _degree_weights(
-    rng: np.random.Generator, nodes: int, mean_degree: float, tail: float
-) -> Floats:
-    """Expected degrees up to a factor: a power law P(d > x) ~ x^(1 - tail), cut at a hub."""
-    weights: Floats = (1.0 - rng.random(nodes)) ** (-1.0 / (tail - 1.0))
-    hub = weights.mean() * max(1.0, 0.5 * np.sqrt(nodes / mean_degree))
-    weights[weights > hub] = hub
-    return weights
-
-
-def _draw_edges(
-    rng: np.random.Generator, y: Ints, weights: Floats, wanted: int, homophily: float
-) -> Ints:
-    """Distinct pairs, int64 [2, E]; loops and parallels are drawn again until none are left.
-
-    Each round asks for exactly what is missing, so no pair is ever thrown away for being one too
-    many, which would favour some nodes.
-    """
-    n = len(y)
-    by_class = np.argsort(y, kind="stable")
-    total = np.concatenate([[0.0], np.cumsum(weights[by_class])])
-    bounds = total[np.searchsorted(y[by_class], np.arange(y.max() + 2))]
-    keys = np.empty(0, dtype=np.int64)
-    for _ in range(_ROUNDS):
-        missing = wanted - len(keys)
-        if missing == 0:
-            break
-        drawn = [keys]
-        for at in range(0, missing, _BLOCK):
-            u, v = _draw_pairs(rng, min(_BLOCK, missing - at), by_class, total, bounds, homophily)
-            low, high = np.minimum(u, v), np.maximum(u, v)
-            drawn.append((low * n + high)[low != high])
-        keys = np.concatenate(drawn)
-        del drawn
-        keys.sort()
-        keys = keys[np.concatenate([[True], keys[1:] != keys[:-1]])]
-    edges = np.empty((2, len(keys)), dtype=np.int64)
-    np.divmod(keys, n, out=(edges[0], edges[1]))
-    return edges
-
-
-def _draw_pairs(
-    rng: np.random.Generator,
-    size: int,
-    by_class: Ints,
-    total: Floats,
-    bounds: Floats,
-    homophily: float,
-) -> tuple[Ints, Ints]:
-    """One end by weight; the other by weight inside its class, or by weight outside it."""
-    whole = total[-1]
-    at = rng.random(size) * whole
-    own = np.searchsorted(bounds, at, side="right") - 1
-    low, high = bounds[own], bounds[own + 1]
-    r = rng.random(size)
-    inside = low + r * (high - low)
-    outside = (high + r * (whole - (high - low))) % whole
-    other = np.where(rng.random(size) < homophily, inside, outside)
-    last = len(by_class) - 1
-    ends = [np.searchsorted(total, p, side="right") - 1 for p in (at, other)]
-    return by_class[np.clip(ends[0], 0, last)], by_class[np.clip(ends[1], 0, last)]
 
 
 def _spaced(count: int, start_ns: int, span_ns: int) -> Ints:

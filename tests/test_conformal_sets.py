@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringfence.models.conformal import (
+    fill_empty,
     p_values,
     prediction_sets,
     sets_from_p_values,
@@ -165,6 +166,30 @@ def test_float32_alphas_are_read_as_they_print():
     known = np.arange(9)
     assert threshold(known, torch.tensor([0.7, 0.3])).tolist() == [6.0, 2.0]
     assert int(float(np.float32(0.7)) * 10) == 6  # the control: the double of a float32 is another
+
+
+@pytest.mark.parametrize("weights", [None, np.zeros(4), np.ones(4)])
+def test_no_nodes_to_evaluate_give_no_results(weights):
+    known, none = np.arange(4.0), np.zeros((0, 3))
+    for tests in (1.0, np.zeros(0)):
+        assert p_values(known, none, weights, tests).shape == (0, 3)
+        assert p_values(known, none[:, 0], weights, tests).shape == (0,)
+    assert threshold(known, 0.3, weights, np.zeros(0)).shape == (0,)
+    assert prediction_sets(none, 0.5).shape == (0, 3)
+
+
+def test_weights_of_zero_leave_the_full_set():
+    assert threshold(np.arange(50.0), 0.1, np.zeros(50)) == -torch.inf
+    assert (p_values(np.arange(50.0), [-1.0], np.zeros(50)) == 1.0).all()
+
+
+def test_empty_sets_can_be_filled_with_the_best_class_and_no_other_set_changes():
+    scores = torch.tensor([[-0.9, -0.8, -0.8], [-0.1, -0.5, -0.9]], dtype=torch.float64)
+    sets = prediction_sets(scores, -0.2)
+    assert sets.sum(1).tolist() == [0, 1]
+    assert fill_empty(sets, scores).tolist() == [[False, True, True], [True, False, False]]
+    with pytest.raises(ValueError, match="needed: the same"):
+        fill_empty(sets[:1], scores)
 
 
 def test_a_threshold_per_node_is_applied_row_by_row():

@@ -1,19 +1,16 @@
 """The server's jars: fetched in parallel from a real HTTP server, checked, never half-named."""
 
 import hashlib
-import io
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from rich.console import Console
 
-from ringfence.connector.embedded import Progress, jars
+from ringfence.connector.embedded import Progress, jars, lock
 from ringfence.connector.embedded import download as downloads
 from ringfence.connector.embedded.download import download
 from ringfence.connector.embedded.jars import Jar, class_path, locked_jars
 from ringfence.connector.errors import ServerError
-from ringfence.jobs.neo4j_progress import shown_progress
 
 CONTENT = {f"org/part/{n}/part-{n}.jar": bytes([n]) * (40_000 * n + 1) for n in range(1, 12)}
 
@@ -154,20 +151,9 @@ def test_the_shipped_lock_names_each_jar_once():
     assert {f"neo4j-{jars.VERSION}.jar", f"neo4j-bolt-{jars.VERSION}.jar"} <= names
 
 
-def test_a_pipe_is_told_of_the_download_in_a_few_lines():
-    text = io.StringIO()
-    with shown_progress(Console(file=text)) as progress:
-        for done in range(0, 101):
-            progress(Progress("download", done, 100, done * 1_000_000, 100_000_000))
-        progress(Progress("start", 100, 100, 0, 0))
-    lines = text.getvalue().splitlines()
-    assert len(lines) == 12
-    assert lines[5] == "Neo4j: downloading it once, 50 of 100 jars, 50 of 100 MB"
-    assert lines[-1] == "Neo4j: starting"
-
-
-def test_a_terminal_gets_a_bar():
-    text = io.StringIO()
-    with shown_progress(Console(file=text, force_terminal=True, width=100)) as progress:
-        progress(Progress("download", 3, 100, 3_000_000, 100_000_000))
-    assert "3 of 100 jars" in text.getvalue()
+def test_the_lock_is_written_in_its_own_order(tmp_path):
+    lines = jars.LOCK_FILE.read_text().splitlines()
+    assert lines == sorted(lines, key=lock._order)
+    (tmp_path / "a.jar").write_bytes(b"jar")
+    digest = hashlib.sha256(b"jar").hexdigest()
+    assert lock._line(tmp_path / "a.jar", tmp_path) == f"{digest} 3 a.jar\n"

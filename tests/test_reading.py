@@ -7,7 +7,7 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import connect
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
-from ringfence.connector.migrate import create_user_indexes
+from ringfence.connector.migrate_graph import create_user_indexes
 from ringfence.connector.refresh import Reader, refresh
 from ringfence.connector.watermark import horizon
 

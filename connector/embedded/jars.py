@@ -14,7 +14,6 @@ __all__ = ["VERSION", "Jar", "Progress", "class_path", "locked_jars", "repositor
 
 VERSION = "2026.08.1"
 LOCK_FILE = Path(__file__).with_name("jars.lock")
-MAVEN_CENTRAL = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,9 @@ def repository_folder() -> Path:
 
 def repository_address() -> str:
     """The Maven repository to download from: `RINGFENCE_MAVEN_URL` where set, else Central."""
-    return os.environ.get("RINGFENCE_MAVEN_URL", MAVEN_CENTRAL).rstrip("/")
+    from jgo.constants import MAVEN_CENTRAL_URL  # jgo is slow to import and rarely needed
+
+    return os.environ.get("RINGFENCE_MAVEN_URL", str(MAVEN_CENTRAL_URL)).rstrip("/")
 
 
 def class_path(progress: Callable[[Progress], None] | None = None) -> list[Path]:

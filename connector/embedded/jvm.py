@@ -1,6 +1,6 @@
 """The server's own process: a JVM inside Python, Neo4j inside the JVM.
 
-Started by `server.start` as a script, with its orders as one line of JSON on standard input
+Started by `launch.launch` as a script, with its orders as one line of JSON on standard input
 (the password travels there: never as an argument, never in the environment). It imports nothing
 of ringfence, so that it starts in whatever way ringfence was installed.
 

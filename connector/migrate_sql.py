@@ -1,0 +1,72 @@
+"""Bring the SQL store to this code's version; twice does no harm, going back is refused."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection
+
+from ringfence.connector.errors import WrongVersion
+from ringfence.connector.store import Store
+
+VERSION_TABLE = "ringfence_version"
+
+
+def migrate_sql(store: Store) -> list[str]:
+    """Apply the missing Alembic revisions in one transaction and tell which."""
+    with store.transaction() as connection:
+        before = _sql_version(connection)
+        _refuse_newer(before)
+        config = _alembic(connection)
+        command.upgrade(config, "head")
+        after = _sql_version(connection)
+        return [
+            f"SQL {script.revision}: {script.doc}"
+            for script in reversed(list(ScriptDirectory.from_config(config).walk_revisions()))
+            if before is None or script.revision > before
+        ] if before != after else []  # fmt: skip
+
+
+def require_sql(store: Store) -> None:
+    """Raise `WrongVersion` unless the store is exactly at this code's version."""
+    with store.reading() as connection:
+        found = _sql_version(connection)
+    _refuse_newer(found)
+    if found != _head():
+        raise WrongVersion(
+            found=f"the audit store is at version {found or 'none'}",
+            needed=f"version {_head()}",
+            next_step="ringfence migrate",
+        )
+
+
+def _sql_version(connection: Connection) -> str | None:
+    context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+    return context.get_current_revision()
+
+
+def _alembic(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option(
+        "script_location", str(files("ringfence.migrations").joinpath("sql")).replace("%", "%%")
+    )
+    config.attributes["connection"] = connection
+    return config
+
+
+def _head() -> str:
+    return ScriptDirectory.from_config(_alembic()).get_current_head() or ""
+
+
+def _refuse_newer(found: str | None) -> None:
+    known = {script.revision for script in ScriptDirectory.from_config(_alembic()).walk_revisions()}
+    if found is not None and found not in known:
+        raise WrongVersion(
+            found=f"the audit store is at version {found}, which this ringfence doesn't know",
+            needed=f"version {_head()} or older; a newer ringfence has been here",
+            next_step="pip install --upgrade ringfence",
+        )

@@ -1,0 +1,53 @@
+"""What others may import stays importable, and the room's tables of contents stay sorted."""
+
+import inspect
+
+import pytest
+
+import ringfence
+from ringfence.models import conformal, guarantee, networks, scores
+
+SIGNATURES = {
+    scores.tps: ["probabilities"],
+    scores.aps: ["probabilities", "u"],
+    scores.raps: ["probabilities", "u", "penalty", "k_reg"],
+    scores.daps: ["scores", "edge_index", "diffusion"],
+    conformal.threshold: ["scores", "alpha", "weights", "test_weight"],
+    conformal.p_values: ["calibration_scores", "scores", "weights", "test_weight"],
+    conformal.prediction_sets: ["scores", "threshold"],
+    guarantee.coverage_band: ["n", "m", "alpha", "level"],
+}
+
+
+@pytest.mark.parametrize("function", SIGNATURES, ids=lambda f: f.__name__)
+def test_a_public_function_keeps_its_arguments(function):
+    assert list(inspect.signature(function).parameters) == SIGNATURES[function]
+
+
+def test_coverage_p_value_takes_what_the_design_says():
+    parameters = list(inspect.signature(guarantee.coverage_p_value).parameters)
+    assert parameters[:4] == ["n", "m", "covered", "alpha"]
+
+
+@pytest.mark.parametrize("name", ["GCN", "GAT", "APPNP", "SAGE", "MLP"])
+def test_networks_take_features_classes_and_a_width(name):
+    parameters = inspect.signature(getattr(networks, name)).parameters
+    assert list(parameters)[:3] == ["in_features", "classes", "hidden"]
+    assert parameters["hidden"].default == 64
+
+
+def test_a_project_opens_from_its_file_and_gives_frames(grown, tmp_path):
+    project = ringfence.open
+    assert callable(project)
+    from ringfence.jobs.project import Project
+
+    opened = Project(grown.workspace.settings)
+    assert opened.migrate() == []
+    assert opened.train().calibration > 0
+    report = opened.score()
+    opened.audit()
+    sets = opened.sets(report.seq)
+    assert len(sets) == report.evaluated
+    assert list(sets.columns) == ["key", "classes", "size", "class", "covered"]
+    assert (sets["size"] == sets["classes"].map(len)).all()
+    assert set(opened.coverage()["slice"]) == {"run", "total"}
