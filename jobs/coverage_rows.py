@@ -125,4 +125,4 @@ def _differences(tally: Tally) -> list[Difference]:
 
 def _is_exact(tally: Any) -> bool:
     """Whether all calibration nodes counted alike: NodeEx without drift weights."""
-    return tally.rule == "NodeEx" and tally.effective_calibration == tally.n_calibration
+    return bool(tally.rule == "NodeEx" and tally.effective_calibration == tally.n_calibration)
