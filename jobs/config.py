@@ -226,6 +226,41 @@ class EngineSettings(Section):
     )
 
 
+class ScheduleSettings(Section):
+    """When `ringfence schedule` does what; an empty text switches a job off."""
+
+    timezone: str = Field("UTC", description="IANA name of the zone in which cron lines are meant.")
+    score: str = Field(
+        "every 10 minutes",
+        description='When to score: a cron line like `*/10 * * * *`, "every 10 minutes", or empty.',
+    )
+    audit: str = Field("every hour", description="When to audit coverage.")
+    reconcile: str = Field("30 3 * * *", description="When to compare graph and SQL and repair.")
+    report: str = Field("", description="When to write the report.")
+    retry_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="How soon a job is tried again after a store or server did not answer or "
+        "another process was at work; other failures wait for the next ring.",
+    )
+    grace_seconds: float = Field(
+        20.0,
+        ge=0,
+        description="How long a run may take to reach a stopping place after SIGTERM or Ctrl-C; "
+        "then the process ends, and the next start finishes the run.",
+    )
+    tick_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="How often the scheduler shows that it lives and looks for jobs that are due.",
+    )
+    stale_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Without a tick for so long the watchdog ends the process with exit code 3.",
+    )
+
+
 class Settings(Section):
     """A whole `ringfence.toml`."""
 
@@ -240,6 +275,7 @@ class Settings(Section):
     engine: EngineSettings = Field(default_factory=EngineSettings)
     alarms: AlarmSettings = Field(default_factory=AlarmSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringfence.jobs.display import print_json, say, table
+from ringfence.jobs.schedule.state import show_schedule
 
 if TYPE_CHECKING:
     from ringfence.jobs.auditing import AuditReport
@@ -174,6 +175,7 @@ def status(found: Status) -> None:
     if found.quarantine:
         rows = [(one["reason"], one["nodes"]) for one in found.quarantine]
         table("Quarantine", ("reason", "nodes"), rows)
+    show_schedule(found.schedule)
 
 
 def reconciliation(done: ReconcileReport) -> None:
