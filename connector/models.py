@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -78,6 +79,17 @@ def manifest_of(store: Store, project: str, version: str) -> str:
             model.c.project == project, model.c.version == version
         )
         return str(connection.execute(query).scalar_one())
+
+
+def class_names(store: Store, project: str) -> dict[str, list[str]]:
+    """Return the classes of every model version, in the order of its p-values."""
+    with store.reading() as connection:
+        rows = connection.execute(
+            select(model.c.version, model.c.manifest)
+            .where(model.c.project == project)
+            .order_by(model.c.trained_ns, model.c.version)
+        )
+        return {row.version: json.loads(row.manifest)["classes"] for row in rows}
 
 
 def members(store: Store, project: str, version: str) -> list[Member]:

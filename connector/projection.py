@@ -68,6 +68,12 @@ SET a += row.facts
 MERGE (a)-[:AUDITS]->(r)
 """
 
+COVERAGE_GONE = """
+UNWIND $ids AS id
+MATCH (a:CoverageAudit {id: id})
+DETACH DELETE a
+"""
+
 
 MEND = """
 UNWIND $rows AS row
@@ -209,11 +215,13 @@ def anchored(graph: Graph, project: str) -> tuple[int, str] | None:
     return (int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
 
 
-def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) -> None:
-    """Bring (:CoverageAudit) nodes up to date; late classes change them."""
+def write_coverage(
+    graph: Graph, held: Lease, rows: Sequence[dict[str, Any]], gone: Sequence[Row[Any]] = ()
+) -> None:
+    """Bring (:CoverageAudit) nodes up to date; late classes change them, some move on."""
     values = [
         {
-            "id": f"{run_id(row['project'], row['seq'])}/{row['slice']}",
+            "id": _coverage_id(row),
             "run": run_id(row["project"], row["seq"]),
             "facts": {
                 **{name: value for name, value in row.items() if name != "audited_ns"},
@@ -222,7 +230,17 @@ def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) ->
         }
         for row in rows
     ]
-    _fenced(graph, held, lambda tx: tx.run(COVERAGE, rows=values).consume())
+
+    def work(tx: ManagedTransaction) -> None:
+        tx.run(COVERAGE, rows=values).consume()
+        tx.run(COVERAGE_GONE, ids=[_coverage_id(row._mapping) for row in gone]).consume()
+
+    _fenced(graph, held, work)
+
+
+def _coverage_id(row: Any) -> str:
+    name = f"/{row['name']}" if row["name"] else ""
+    return f"{run_id(row['project'], row['seq'])}/{row['slice']}{name}"
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:

@@ -16,21 +16,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping, TimeKind
+from ringfence.jobs.looking_settings import AlarmSettings, ServeSettings
+from ringfence.jobs.section import Section
 
 DEFAULT_FILE = "ringfence.toml"
 PREFIX = "RINGFENCE_"
 NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_MAVEN_URL", "RINGFENCE_TEST_")
 Fraction01 = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys are errors, values never change after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Neo4jSettings(Section):
@@ -69,6 +65,19 @@ class AuditSettings(Section):
         description="Environment only. Key of the audit chain's HMAC; without it a random one is "
         "kept in `[engine] folder`, outside the database.",
     )
+    groups: list[str] = Field(
+        default_factory=list,
+        description="Node properties by which coverage is counted too, such as a region.",
+    )
+    window_runs: int = Field(
+        10, ge=1, description="Coverage is also counted over this many runs; 1 for never."
+    )
+    recheck_days: float = Field(
+        90.0,
+        ge=0,
+        description="A class that was noticed this recently is asked for again: it may have "
+        "changed. Not needed with `[graph] labelled_at`.",
+    )
 
 
 class RelationshipSettings(Section):
@@ -94,6 +103,12 @@ class GraphSettings(Section):
         description="One property that holds a list of numbers, or a list of numeric properties."
     )
     class_property: str = Field(description="Property with the known class; absent where unknown.")
+    labelled_at: str | None = Field(
+        None,
+        description="Property with the time at which the class was set, of the same type as "
+        "`created_at`. With it an audit reads what is new; without it, it asks for every node "
+        "whose class isn't known yet.",
+    )
     created_at: str = Field("created_at", description="Property with a node's creation time.")
     time_kind: TimeKind = Field(
         "zoned",
@@ -179,6 +194,11 @@ class ConformalSettings(Section):
         description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
         "1/degree (what the lemma proves).",
     )
+    nonempty: bool = Field(
+        False,
+        description="Put the likeliest class into a set that would be empty, and say so. Can only "
+        "raise coverage.",
+    )
 
     @model_validator(mode="after")
     def _date_is_given(self) -> ConformalSettings:
@@ -218,6 +238,8 @@ class Settings(Section):
     model: ModelSettings = Field(default_factory=ModelSettings)
     conformal: ConformalSettings = Field(default_factory=ConformalSettings)
     engine: EngineSettings = Field(default_factory=EngineSettings)
+    alarms: AlarmSettings = Field(default_factory=AlarmSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
@@ -242,7 +264,12 @@ class Settings(Section):
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
-SECRETS: Any = {"neo4j": {"password"}, "audit": {"password", "key"}}
+SECRETS: Any = {
+    "neo4j": {"password"},
+    "audit": {"password", "key"},
+    "alarms": {"webhook_secret", "smtp_password"},
+    "serve": {"token"},
+}
 
 
 def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs import forwarding
 from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.model_files import SavedModel
+from ringfence.jobs.observing import filled, observe, plan_watch
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace
@@ -31,6 +32,8 @@ from ringfence.models.guarantee import guarantee
 from ringfence.models.incremental import Incidence, neighbour_counts
 from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
 from ringfence.models.weights import drift_weights
+
+NOBODY = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +58,16 @@ def consider(
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
-    seen = look(workspace, model, mirror, known, graph, due.rows, watch)
+    watching = plan_watch(workspace, model, mirror, known)
+    seen = look(workspace, model, mirror, known, graph, due.rows, watch, also=watching.rows)
     facts = _facts(workspace, model, read, seen.result, due)
+    facts |= observe(
+        workspace, model, mirror, watching, seen.also_logits, seen.also_degree, seen.result
+    )
     notes = [seen.words, *_notes(read, seen, settings.conformal)]
+    if settings.conformal.nonempty:
+        result, note = filled(seen.result)
+        seen, notes = replace(seen, result=result), notes + note
     facts["notes"] = json.dumps(notes)
     decided = predictions(mirror, due.rows, seen, model.classes)
     watch.lap("compute")
@@ -72,6 +82,8 @@ class Look:
     degree: NDArray[np.int64]
     absent: int
     words: str
+    also_logits: torch.Tensor
+    also_degree: NDArray[np.int64]
 
 
 def look(
@@ -82,27 +94,31 @@ def look(
     graph: Incidence,
     rows: NDArray[np.int64],
     watch: Stopwatch,
+    also: NDArray[np.int64] = NOBODY,
 ) -> Look:
-    """Evaluate `rows`, calibrated on the graph as it is now; `absent` calibration nodes left it."""
+    """Evaluate `rows`, calibrated on the graph as it is now; `absent` calibration nodes left it.
+
+    The network's outputs at the rows `also` come along.
+    """
     calibration, classes, absent = _calibration(mirror, known)
-    wanted = np.concatenate([calibration, rows])
+    wanted = np.concatenate([calibration, rows, also])
     passed = forwarding.outputs_at(
         workspace.tables, model, mirror, workspace.mapping, graph, wanted
     )
     degree = neighbour_counts(graph, wanted)
     watch.lap("forward")
-    seed, n = model.manifest["seed"], len(calibration)
+    seed, n, m = model.manifest["seed"], len(calibration), len(calibration) + len(rows)
     result = evaluate(
         passed.logits,
         torch.from_numpy(degree),
         Part(torch.arange(n), uniforms_of(mirror, calibration, seed)),
         torch.from_numpy(classes),
-        Part(torch.arange(n, len(wanted)), uniforms_of(mirror, rows, seed)),
+        Part(torch.arange(n, m), uniforms_of(mirror, rows, seed)),
         promise_of(workspace.settings.conformal),
         model.naive_scores,
         _drift(mirror, calibration, workspace.settings.conformal),
     )
-    return Look(result, degree[n:], absent, passed.words)
+    return Look(result, degree[n:m], absent, passed.words, passed.logits[m:], degree[m:])
 
 
 def _drift(

@@ -96,11 +96,30 @@ def audit(done: AuditReport, title: str = "Coverage") -> None:
     coverage(done.rows, title)
     if done.total:
         say(done.total["words"][:1].upper() + done.total["words"][1:] + ".")
+        if done.total["bias_words"]:
+            say(done.total["bias_words"][:1].upper() + done.total["bias_words"][1:] + ".")
+    if done.changed:
+        say(f"{done.changed} classes have changed since they were noticed; both values are kept.")
+    for one in done.alarms:
+        if one.state in {"firing", "pending"}:
+            say(f"Alarm {one.rule} is {one.state}: {one.words}.")
 
 
 def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:
-    """Show coverage rows as a table."""
-    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in rows])
+    """Show coverage rows: per run with the newest model's total, then classes and groups."""
+    totals = {row["model"]: row for row in rows if row["slice"] == "total"}
+    shown = [row for row in rows if row["slice"] == "run"] + list(totals.values())
+    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in shown])
+    for slice_, words in (("class", "Classes"), ("group", "Groups")):
+        own = [row for row in rows if row["slice"] == slice_]
+        if own:
+            newest = [row for row in own if row["model"] == own[-1]["model"]]
+            newest.sort(key=lambda row: row["p_value"])
+            table(
+                f"{words}, worst first (the promise is for all nodes together)",
+                (slice_, *COVERAGE_COLUMNS[1:]),
+                [(row["name"], *_coverage_cells(row)[1:]) for row in newest],
+            )
 
 
 def _coverage_cells(row: dict[str, Any]) -> tuple[Any, ...]:

@@ -53,6 +53,7 @@ class Evaluation:
     threshold_naive: float
     n_calibration: int
     effective_calibration: float
+    calibration_scores: Tensor
 
 
 def degrees(edge_index: Tensor, nodes: int) -> Tensor:
@@ -126,4 +127,5 @@ def evaluate(
         threshold_naive=float(threshold(naive_scores, alpha)),
         n_calibration=n,
         effective_calibration=effective,
+        calibration_scores=known,
     )
