@@ -7,7 +7,7 @@ INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench-conformal docs lock clean
+.PHONY: help demo test lint test-statistics bench bench-conformal docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -29,6 +29,10 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
+
+bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale; SIZE=--quick for a look
+	for one in incremental reading writing run scale; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+	$(BIN)/python -m benchmarks.report
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal

@@ -39,20 +39,25 @@ WITH r UNWIND $classes AS name
 MERGE (:RingfenceClass {project: $project, name: name})
 """
 
+# The class nodes are looked up once per block, not once per relationship; which of a node's
+# relationships stand already is asked once per node. What stands is left as it is.
 SETS = """
 MATCH (run:RingfenceRun {{id: $run}})
+UNWIND $names AS name
+MATCH (c:RingfenceClass {{project: $project, name: name}})
+WITH run, collect(c) AS classes
 UNWIND $rows AS row
 MATCH (n:{label} {{{key}: row.key}})
 MERGE (n)-[e:EVALUATED {{key: row.evaluated}}]->(run)
 ON CREATE SET e.size = row.size, e.alpha = $alpha
-WITH n, row
-CALL (n, row) {{
-  UNWIND row.set AS one
-  MATCH (c:RingfenceClass {{project: $project, name: one.name}})
-  MERGE (n)-[m:MAY_BE]->(c)
-  ON CREATE SET m.p = one.p
+WITH n, row, classes, [(n)-[:MAY_BE]->(c) | c] AS there
+CALL (n, row, classes, there) {{
+  UNWIND range(0, row.size - 1) AS i
+  WITH n, classes[row.places[i]] AS c, row.p[i] AS p, there
+  WHERE NOT c IN there
+  CREATE (n)-[:MAY_BE {{p: p}}]->(c)
 }}
-RETURN row.evaluated AS evaluated
+RETURN collect(row.evaluated) AS evaluated
 """
 
 COVERAGE = """
@@ -154,10 +159,11 @@ def write_sets(
             query,
             run=run_id(row.project, row.seq),
             rows=sets,
+            names=list(classes),
             project=row.project,
             alpha=row.alpha,
         )
-        written = {record["evaluated"] for record in result}
+        written = {key for record in result for key in record["evaluated"]}
         checkpoints.at("inside block")
         return written
 
@@ -238,13 +244,14 @@ def _coverage_id(row: Any) -> str:
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
-    p = dict(zip(classes, json.loads(one.p_values), strict=True))
+    p, places = json.loads(one.p_values), [classes.index(name) for name in json.loads(one.classes)]
     return {
         "typed": one.node_key,
         "key": decode_key(one.node_key),
         "evaluated": f"{one.project}/{one.node_key}",
         "size": one.size,
-        "set": [{"name": name, "p": p[name]} for name in json.loads(one.classes)],
+        "places": places,
+        "p": [p[place] for place in places],
     }
 
 
