@@ -12,6 +12,7 @@ import typer
 
 from ringfence import __version__
 from ringfence.jobs.neo4j_command import app as neo4j_app
+from ringfence.jobs.reproduce.command import reproduce
 
 if TYPE_CHECKING:
     from ringfence.jobs.display import Report
@@ -25,6 +26,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(neo4j_app, name="neo4j")
+app.command()(reproduce)
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
