@@ -66,9 +66,9 @@ def test_a_small_dataset_from_nothing_to_the_table(folder, tmp_path):
     assert row["cells"]["node arrival node"]["sequences"] == 12
     assert row["accuracy"] > 0.5
     assert row["cells"]["node last naive"]["signed"] > row["cells"]["node last node"]["signed"]
-    assert {"README.md", "table.csv", "table.json", "index.html"} <= set(
+    assert {"README.md", "table.csv", "table.json", "index.html"} <= {
         path.name for path in tmp_path.iterdir()
-    )
+    }
     assert row["title"] in (tmp_path / "README.md").read_text()
 
     cached = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/**/*.*")}

@@ -47,6 +47,10 @@ class Cache:
         _replace(path, lambda part: _write_npz(part, made))
         return made
 
+    def has(self, name: str) -> bool:
+        """Whether the JSON object of this name is there."""
+        return self._usable(self.folder / f"{name}.json")
+
     def _usable(self, path: Path) -> bool:
         return path.is_file() and (self.resume or str(path) in self.made)
 

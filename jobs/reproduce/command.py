@@ -34,6 +34,9 @@ def reproduce(
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Go on from what is in the cache.")
     ] = True,
+    cached_only: Annotated[
+        bool, typer.Option("--cached-only", help="Run no sequence; show those in the cache.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
 ) -> None:
     """Remake the paper's Table 1 and figures with the code that production uses."""
@@ -42,7 +45,9 @@ def reproduce(
 
     if quick:
         sequences, edge_sequences, figures = min(sequences, QUICK[0]), QUICK[1], False
-    wanted = Wanted(datasets, data, sequences, edge_sequences, figures, output, seed, resume)
+    wanted = Wanted(
+        datasets, data, sequences, edge_sequences, figures, output, seed, resume, cached_only
+    )
     with display.progress("reproducing") as report:
         done = run_reproduction(wanted, report)
     if as_json:

@@ -32,8 +32,8 @@ def lines_of(
     single: bool = True,
     dashed: bool = False,
 ) -> tuple[Line, ...]:
-    """One faint line per sequence and one solid line for their mean."""
-    name = label or NAMES[rule]
+    """One faint line per sequence and one solid line for their mean; no ``label``, no legend."""
+    name = NAMES[rule] if label is None else label
     shade = colour or COLOURS[NAMES[rule]]
     x = np.mean([curve.steps for curve in curves], axis=0)
     values = np.array([getattr(curve, measure)[rule] for curve in curves])

@@ -6,6 +6,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ringfence.jobs.reproduce.beyond import growing_figure, small_n_table, watch_figure
+from ringfence.jobs.reproduce.figures_appendix import (
+    calibration_figure,
+    classes_figure,
+    networks_figure,
+    scores_figure,
+    splits_figure,
+)
+from ringfence.jobs.reproduce.figures_compare import naps_figure, subgraphs_figure
 from ringfence.jobs.reproduce.figures_main import (
     coverage_figure,
     grids_figure,
@@ -39,17 +48,30 @@ def draw_all(plan: Plan, results: Sequence[Results], output: Path, report: Repor
     by_name = {result.name: result for result in results}
     cora = "cora_ml" if "cora_ml" in by_name else next(iter(by_name))
     citeseer = "citeseer" if "citeseer" in by_name else cora
-    makers: list[Callable[[], Figure]] = [
+    makers: list[Callable[[], Figure | TextTable]] = [
         lambda: threshold_figure(plan, citeseer),
         lambda: coverage_figure(plan, cora, by_name[cora]),
         lambda: sizes_figure(plan, citeseer),
         lambda: grids_figure(plan, citeseer),
+        lambda: scores_figure(plan, citeseer),
+        lambda: networks_figure(plan, cora),
+        lambda: splits_figure(plan, cora),
+        lambda: classes_figure(plan, citeseer),
+        lambda: calibration_figure(plan, cora),
+        lambda: naps_figure(plan, cora),
+        lambda: subgraphs_figure(plan, cora),
+        lambda: small_n_table(plan, citeseer),
+        lambda: growing_figure(plan, citeseer),
+        lambda: watch_figure(plan, citeseer),
     ]
     drawn = Drawn()
     for done, make in enumerate(makers):
         report("figures", done, len(makers))
-        figure = make()
-        write_png(figure, output / "figures" / f"{figure.name}.png")
-        drawn.figures.append(figure)
+        made = make()
+        if isinstance(made, TextTable):
+            drawn.tables.append(made)
+            continue
+        write_png(made, output / "figures" / f"{made.name}.png")
+        drawn.figures.append(made)
     report("figures", len(makers), len(makers))
     return drawn

@@ -10,21 +10,26 @@ from ringfence.jobs.reproduce.splits import Model
 from ringfence.models.replay import replay
 from ringfence.models.sequences import GraphSequence
 
-__all__ = ["accuracy", "full_logits"]
+__all__ = ["accuracy", "full_logits", "induced_logits"]
 
+Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
 def full_logits(data: Dataset, model: Model) -> Floats:
     """Logits of every node on the whole graph, float64 [n, classes]."""
-    everyone = np.arange(data.nodes)
-    there = np.zeros(data.nodes, np.int64)
-    edges = np.zeros(data.edges.shape[1], np.int64)
-    whole = GraphSequence(data.edges, there, edges, everyone[:0], there > 0, steps=0)
-    (rows,) = replay(model.state, data.x, whole, watched=everyone)
-    found = np.empty((data.nodes, data.classes))
-    found[rows.node] = rows.logits
-    return found
+    return induced_logits(data, model, np.arange(data.nodes))
+
+
+def induced_logits(data: Dataset, model: Model, nodes: Ints) -> Floats:
+    """Logits of these nodes, in their order, on the subgraph that they induce."""
+    inside = np.zeros(data.nodes, bool)
+    inside[nodes] = True
+    edges = data.edges[:, inside[data.edges].all(axis=0)]
+    there, steps = np.zeros(data.nodes, np.int64), np.zeros(edges.shape[1], np.int64)
+    whole = GraphSequence(edges, there, steps, nodes[:0], there > 0, steps=0)
+    (rows,) = replay(model.state, data.x, whole, watched=nodes, rows=len(nodes))
+    return rows.logits
 
 
 def accuracy(data: Dataset, model: Model) -> float:

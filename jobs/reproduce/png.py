@@ -11,6 +11,7 @@ from ringfence.jobs.reproduce.panels import Figure, Panel
 __all__ = ["write_png"]
 
 DPI = 90
+COLUMN = 4  # names in a legend before it gets a second column
 
 
 def write_png(figure: Figure, path: Path) -> None:
@@ -74,7 +75,7 @@ def _draw(axis: Any, panel: Panel, drawn: Any) -> None:
             lw=0.7 if line.faint else 2.0,
             alpha=0.35 if line.faint else 1.0,
             ls="--" if line.dashed else "-",
-            label=None if line.faint else line.label,
+            label=None if line.faint else line.label or None,
         )
     for level in panel.levels:
         axis.axhline(level.y, color="#777777", lw=1.0, ls=":", label=level.label or None)
@@ -92,7 +93,8 @@ def _label(axis: Any, panel: Panel) -> None:
         axis.set_xticks([place for place, _ in panel.ticks], [name for _, name in panel.ticks])
     handles, labels = axis.get_legend_handles_labels()
     if labels:
-        axis.legend(handles, labels, fontsize=7, framealpha=0.85)
+        columns = 2 if len(labels) > COLUMN else 1
+        axis.legend(handles, labels, fontsize=7, framealpha=0.7, ncols=columns)
 
 
 def _shrink(path: Path) -> None:

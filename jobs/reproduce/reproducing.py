@@ -33,7 +33,8 @@ class Wanted:
     figures: bool
     output: Path
     seed: int
-    resume: bool
+    resume: bool = True
+    cached_only: bool = False
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +64,7 @@ class Wanted:
             "" if self.figures else "--no-figures",
             f"--output {self.output}",
             f"--seed {self.seed}",
+            "--cached-only" if self.cached_only else "",
         ]
         return " ".join(part for part in parts if part)
 
@@ -90,6 +92,7 @@ def run_reproduction(wanted: Wanted, report: Report) -> Reproduction:
         wanted.edge_sequences,
         wanted.seed,
         Cache(wanted.output / "cache" / f"seed-{wanted.seed}", wanted.resume),
+        wanted.cached_only,
     )
     with _one_thread():
         results, skipped = run_datasets(plan, report)

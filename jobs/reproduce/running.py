@@ -24,7 +24,10 @@ Report = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run: datasets, how many sequences of each kind, and from which seed."""
+    """What to run: datasets, how many sequences of each kind, and from which seed.
+
+    With ``cached_only`` no new sequence is run: what an interrupted run left behind is shown.
+    """
 
     datasets: tuple[str, ...]
     folder: Path | None
@@ -32,6 +35,7 @@ class Plan:
     edge_sequences: int
     seed: int
     cache: Cache
+    cached_only: bool = False
 
     def split_of(self, kind: str, number: int) -> int:
         """Which split a sequence belongs to."""
@@ -84,8 +88,7 @@ def _run(plan: Plan, data: Dataset, report: Report) -> Results:
     node = _sequences(plan, data, "node", plan.node_sequences, report)
     edge = _sequences(plan, data, "edge", plan.edge_sequences, report)
     splits = 1 + max(
-        plan.split_of("node", max(plan.node_sequences, 1) - 1),
-        plan.split_of("edge", max(plan.edge_sequences, 1) - 1),
+        plan.split_of("node", max(len(node), 1) - 1), plan.split_of("edge", max(len(edge), 1) - 1)
     )
     accuracies = [
         plan.cache.record(
@@ -103,6 +106,8 @@ def _sequences(
     make = node_record if kind == "node" else edge_record
     found = []
     for number in range(count):
+        if plan.cached_only and not plan.cache.has(f"{data.name}/{kind}-{number}"):
+            break
         report(f"{data.title}, {kind} sequences", number, count)
         seed = sequence_seed(plan.seed, number, kind)
 
