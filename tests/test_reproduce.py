@@ -22,6 +22,7 @@ from ringfence.jobs.reproduce.running import Plan, Results, run_datasets
 from ringfence.jobs.reproduce.splits import draw_split, trained_model
 from ringfence.jobs.reproduce.stale import stale_coverage
 from ringfence.jobs.reproduce.table import row_of
+from ringfence.jobs.reproduce.words import findings
 from ringfence.models.conformal import threshold
 from ringfence.models.edges import canonical_edges
 from ringfence.models.networks import GCN
@@ -108,6 +109,15 @@ def test_a_dataset_that_shares_only_its_name_with_the_papers_is_refused(folder, 
     assert "1000" in str(refused.value)
 
 
+def test_what_an_interrupted_run_left_is_shown_without_running_more(folder, tmp_path):
+    options = ("--datasets", "tiny", "--data", folder, "--no-figures", "--output", tmp_path,
+               "--json", "--edge-sequences", 1)  # fmt: skip
+    _reproduce(*options, "--sequences", 2)
+    found = json.loads(_reproduce(*options, "--sequences", 50, "--cached-only").stdout)
+    assert found["rows"][0]["cells"]["node arrival node"]["sequences"] == 2
+    assert "--cached-only" in found["command_line"]
+
+
 def test_large_datasets_are_skipped_with_words_when_absent(folder, tmp_path):
     found = _reproduce("--datasets", "large", "--data", folder, "--output", tmp_path)
     assert "flickr skipped: no " in " ".join(found.stdout.split())
@@ -186,6 +196,9 @@ def test_a_cell_is_the_grand_mean_and_a_row_knows_whether_it_is_chance():
     assert good.cells["node arrival node"].groups == pytest.approx((0.5, 0.5))
     assert good.inside
     assert not row(*[940, 970] * 10).inside  # control
+    assert "means of 20 sequences: 1 of 1 datasets lie within" in findings([good])[0]
+    assert "0 of 1 datasets lie outside" in findings([good])[1]
+    assert "Outside: X." in findings([row(*[940, 970] * 10)])[0]
 
 
 def test_the_papers_numbers_are_complete():
