@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
+SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench bench-conformal docs lock clean
+.PHONY: help demo test lint test-statistics bench bench-conformal reproduce docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -39,6 +40,9 @@ bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and c
 
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
+
+reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
+	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \

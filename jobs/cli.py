@@ -13,6 +13,7 @@ import typer
 from ringfence import __version__
 from ringfence.jobs.neo4j_command import app as neo4j_app
 from ringfence.jobs.schedule.command import schedule
+from ringfence.jobs.reproduce.command import reproduce
 
 if TYPE_CHECKING:
     from ringfence.jobs.display import Report
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(neo4j_app, name="neo4j")
 app.command()(schedule)
+app.command()(reproduce)
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
