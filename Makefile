@@ -8,13 +8,14 @@ UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench bench-conformal reproduce docs lock clean
+.PHONY: help demo test lint test-statistics bench bench-audit bench-conformal reproduce screenshots docs \
+  lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-demo: $(VENV)/.demo ## run everything once on a sample graph, with a real Neo4j
-	$(BIN)/ringfence demo --no-serve
+demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
+	$(BIN)/ringfence demo
 
 test: lint ## the whole suite against real Neo4j, SQLite and PostgreSQL, with coverage
 	$(BIN)/coverage erase
@@ -37,6 +38,13 @@ bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale;
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
+
+screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from the demo's data
+	$(BIN)/ringfence demo --no-serve
+	$(BIN)/python docs/screenshots/take.py .ringfence/demo/ringfence.toml docs/screenshots
+
+bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
+	$(BIN)/python benchmarks/audit_pages.py
 
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row
 
 from ringfence.connector import checkpoints, coverage, groups, labels, projection, runs, watermark
+from ringfence.connector.errors import ConfigError
 from ringfence.connector.labels import Found
 from ringfence.connector.models import class_names
 from ringfence.connector.refresh import Progress
@@ -19,6 +21,7 @@ from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.advising import advise_now_and_then
 from ringfence.jobs.alarms import AlarmState, raise_alarms
 from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
+from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings
 from ringfence.jobs.coverage_rows import TOTAL, coverage_rows
 from ringfence.jobs.workspace import Workspace
@@ -79,6 +82,19 @@ def count_coverage(
     by_class = tallies(store, project, counts, "class", as_of_ns)
     by_group = tallies(store, project, counts, "group", as_of_ns) if settings.audit.groups else []
     return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs)
+
+
+def coverage_as_of(settings: Settings, moment: str) -> list[dict[str, Any]]:
+    """Return the coverage rows as they were known at an ISO time; nothing is written."""
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        raise ConfigError(
+            found=f"--as-of {moment!r}", needed="an ISO time such as 2026-01-31T12:00"
+        ) from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    with open_audit(settings) as store:
+        return count_coverage(store, settings, int(at.timestamp() * NANOSECONDS))
 
 
 def _note_classes(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, int]:

@@ -12,8 +12,10 @@ from ringfence.jobs.schedule.state import show_schedule
 if TYPE_CHECKING:
     from ringfence.jobs.auditing import AuditReport
     from ringfence.jobs.doctor import Finding
+    from ringfence.jobs.explain import Explanation
     from ringfence.jobs.init import Proposal
     from ringfence.jobs.reconciling import ReconcileReport
+    from ringfence.jobs.report.writing import ReportFiles
     from ringfence.jobs.rescoring import RescoreReport
     from ringfence.jobs.sample_graph import SampleReport
     from ringfence.jobs.scoring import RunReport
@@ -216,6 +218,41 @@ def rescores(done: RescoreReport) -> None:
     rows = [(key, ", ".join(set_) or "no class conforms") for key, set_ in done.sets.items()]
     table(f"Later looks ({done.reason})", ("node", "set"), rows)
     say(done.guarantee[:1].upper() + done.guarantee[1:] + ".")
+
+
+def explanation(found: Explanation) -> None:
+    """Show `ringfence explain`."""
+    say(f"Node {found.key}: {found.words}.")
+    table(
+        f"p-values (alpha = {found.alpha:g})",
+        ("class", "p", "in the set"),
+        [(one["class"], one["p"], "yes" if one["in_set"] else "no") for one in found.p_values],
+    )
+    run_, last = found.run, found.history[-1] if found.history else None
+    say(
+        f"Run {run_['seq']} by {run_['rule']}, model {run_['model']}, degree {found.degree}; "
+        + (f"chain entry {found.chain['n']}." if found.chain else "no chain entry.")
+    )
+    if last is None:
+        say("Its class is not known yet.")
+    else:
+        held = "in the set" if last["covered"] else "missed by the set"
+        say(f"Its class is {last['label']}: {held}.")
+    if found.groups:
+        say("Groups: " + ", ".join(f"{name} = {value}" for name, value in found.groups.items()))
+    if found.neighbours:
+        rows = [
+            (one["key"], one["class"] or "–", "–" if one["set"] is None else ", ".join(one["set"]))
+            for one in found.neighbours
+        ]
+        table("Neighbours", ("key", "class", "set"), rows)
+
+
+def report(done: ReportFiles) -> None:
+    """Show `ringfence report`."""
+    say(f"Wrote {len(done.files)} file(s), {done.bytes // 1024:,} kB, to {done.folder}")
+    for path in done.files:
+        say(f"  {path}")
 
 
 def findings(found: Sequence[Finding]) -> None:

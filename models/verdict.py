@@ -142,10 +142,10 @@ def sentence(
     'not enough known yet (12 of 112; about 2 runs more)'
     """
     if judgement.verdict == "not enough known yet":
-        return f"not enough known yet ({known} of {evaluated}{_more(judgement, known, runs)})"
+        return f"not enough known yet ({known:,} of {evaluated:,}{_more(judgement, known, runs)})"
     by = f" (raised by the {judgement.raised_by})" if judgement.raised_by else ""
     return (
-        f"{judgement.verdict}: {100 * (judgement.coverage or 0):.1f} % of {known} known nodes; "
+        f"{judgement.verdict}: {100 * (judgement.coverage or 0):.1f} % of {known:,} known nodes; "
         f"{100 * judgement.low:.1f} % to {100 * judgement.high:.1f} % is usual for a promise of "
         f"{100 * (1 - alpha):g} %{by}"
     )
