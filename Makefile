@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
+SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench-conformal bench-audit docs screenshots lock clean
+.PHONY: help demo test lint test-statistics bench bench-audit bench-conformal reproduce screenshots docs \
+  lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,6 +32,10 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
 
+bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale; SIZE=--quick for a look
+	for one in incremental reading writing run scale; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+	$(BIN)/python -m benchmarks.report
+
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
 
@@ -42,6 +48,9 @@ bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predi
 
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
+
+reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
+	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \

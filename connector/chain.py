@@ -32,17 +32,23 @@ def append(
     connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
 ) -> str:
     """Add an entry inside the caller's transaction and return its hash."""
+    last = head(connection, project)
+    n, prev = (last[0] + 1, last[1]) if last else (1, "")
+    body = dumps({"n": n, "project": project, "kind": kind, **facts})
+    entry = seal(key, prev, body)
+    connection.execute(insert(audit).values(project=project, n=n, body=body, prev=prev, hash=entry))
+    return entry
+
+
+def head(connection: Connection, project: str) -> tuple[int, str] | None:
+    """Return number and hash of the newest entry."""
     last = connection.execute(
         select(audit.c.n, audit.c.hash)
         .where(audit.c.project == project)
         .order_by(audit.c.n.desc())
         .limit(1)
     ).first()
-    n, prev = (last.n + 1, last.hash) if last else (1, "")
-    body = dumps({"n": n, "project": project, "kind": kind, **facts})
-    entry = seal(key, prev, body)
-    connection.execute(insert(audit).values(project=project, n=n, body=body, prev=prev, hash=entry))
-    return entry
+    return (int(last.n), str(last.hash)) if last else None
 
 
 def seal(key: bytes, prev: str, body: str) -> str:

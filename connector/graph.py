@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import logging
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -16,12 +17,12 @@ from neo4j import (
     ManagedTransaction,
     Record,
     Session,
-    unit_of_work,
 )
 from neo4j.exceptions import (
     AuthError,
     ConfigurationError,
     DriverError,
+    IncompleteCommit,
     Neo4jError,
     ServiceUnavailable,
 )
@@ -58,9 +59,19 @@ class Graph:
             yield from transaction.run(query, parameters)
 
     def write(self, work: Callable[[ManagedTransaction], T]) -> T:
-        """Run `work` in one managed transaction; it must be idempotent, a retry runs it again."""
-        with self._session() as session:
-            return session.execute_write(unit_of_work()(work))
+        """Run `work` in one managed transaction; it must be idempotent, a retry runs it again.
+
+        A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
+        retry that, so it is repeated here until an answer comes.
+        """
+        deadline = time.monotonic() + RETRY_SECONDS
+        while True:
+            with self._session() as session:
+                try:
+                    return session.execute_write(work)
+                except IncompleteCommit:
+                    if time.monotonic() > deadline:
+                        raise
 
     def run(self, statement: str, **parameters: Any) -> None:
         """Run one writing or schema statement in a managed transaction of its own."""

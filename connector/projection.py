@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 from neo4j import ManagedTransaction
 from sqlalchemy import Row
 
+from ringfence.connector import checkpoints
 from ringfence.connector.errors import LeaseLost
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
@@ -38,20 +39,25 @@ WITH r UNWIND $classes AS name
 MERGE (:RingfenceClass {project: $project, name: name})
 """
 
+# The class nodes are looked up once per block, not once per relationship; which of a node's
+# relationships stand already is asked once per node. What stands is left as it is.
 SETS = """
 MATCH (run:RingfenceRun {{id: $run}})
+UNWIND $names AS name
+MATCH (c:RingfenceClass {{project: $project, name: name}})
+WITH run, collect(c) AS classes
 UNWIND $rows AS row
 MATCH (n:{label} {{{key}: row.key}})
 MERGE (n)-[e:EVALUATED {{key: row.evaluated}}]->(run)
 ON CREATE SET e.size = row.size, e.alpha = $alpha
-WITH n, row
-CALL (n, row) {{
-  UNWIND row.set AS one
-  MATCH (c:RingfenceClass {{project: $project, name: one.name}})
-  MERGE (n)-[m:MAY_BE]->(c)
-  ON CREATE SET m.p = one.p
+WITH n, row, classes, [(n)-[:MAY_BE]->(c) | c] AS there
+CALL (n, row, classes, there) {{
+  UNWIND range(0, row.size - 1) AS i
+  WITH n, classes[row.places[i]] AS c, row.p[i] AS p, there
+  WHERE NOT c IN there
+  CREATE (n)-[:MAY_BE {{p: p}}]->(c)
 }}
-RETURN row.evaluated AS evaluated
+RETURN collect(row.evaluated) AS evaluated
 """
 
 COVERAGE = """
@@ -66,6 +72,31 @@ COVERAGE_GONE = """
 UNWIND $ids AS id
 MATCH (a:CoverageAudit {id: id})
 DETACH DELETE a
+"""
+
+
+MEND = """
+UNWIND $rows AS row
+MATCH (n:{label} {{{key}: row.key}})
+OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {{project: $project}})
+DELETE m
+WITH DISTINCT n, row
+OPTIONAL MATCH (n)-[e:EVALUATED {{key: row.evaluated}}]->()
+DELETE e
+"""
+
+STRAYS = """
+UNWIND $keys AS key
+MATCH (n)-[e:EVALUATED {key: key}]->()
+DELETE e
+WITH n OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {project: $project})
+DELETE m
+"""
+
+ANCHOR = """
+MATCH (f:RingfenceFence {project: $project})
+WHERE coalesce(f.chain_n, 0) <= $n
+SET f.chain_n = $n, f.chain_hash = $hash
 """
 
 
@@ -128,13 +159,60 @@ def write_sets(
             query,
             run=run_id(row.project, row.seq),
             rows=sets,
+            names=list(classes),
             project=row.project,
             alpha=row.alpha,
         )
-        return {record["evaluated"] for record in result}
+        written = {key for record in result for key in record["evaluated"]}
+        checkpoints.at("inside block")
+        return written
 
     written = _fenced(graph, held, work)
     return [one["typed"] for one in sets if one["evaluated"] not in written]
+
+
+def mend_sets(
+    graph: Graph,
+    held: Lease,
+    mapping: GraphMapping,
+    row: Row[Any],
+    classes: Sequence[str],
+    block: Sequence[Row[Any]],
+) -> None:
+    """Replace damaged projections of a run's predictions by what SQL decided."""
+    query = MEND.format(label=quote(mapping.label), key=quote(mapping.key))
+    sets = [_set(one, classes) for one in block]
+    _fenced(graph, held, lambda tx: tx.run(query, rows=sets, project=row.project).consume())
+    write_sets(graph, held, mapping, row, classes, block)
+
+
+def remove_strays(graph: Graph, held: Lease, keys: Sequence[str]) -> None:
+    """Remove EVALUATED relationships that no prediction stands behind."""
+    values = [f"{held.project}/{key}" for key in keys]
+    _fenced(
+        graph,
+        held,
+        lambda tx: tx.run(STRAYS, keys=values, project=held.project).consume(),
+    )
+
+
+def anchor(graph: Graph, held: Lease, n: int, hash_: str) -> None:
+    """Keep the chain's head in the graph, where whoever edits the SQL store can't reach it."""
+    _fenced(
+        graph,
+        held,
+        lambda tx: tx.run(ANCHOR, project=held.project, n=n, hash=hash_).consume(),
+    )
+
+
+def anchored(graph: Graph, project: str) -> tuple[int, str] | None:
+    """Return number and hash of the chain entry that the graph remembers."""
+    rows = graph.read(
+        "MATCH (f:RingfenceFence {project: $project}) WHERE f.chain_n IS NOT NULL "
+        "RETURN f.chain_n AS n, f.chain_hash AS hash",
+        project=project,
+    )
+    return (int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
 
 
 def write_coverage(
@@ -166,13 +244,14 @@ def _coverage_id(row: Any) -> str:
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
-    p = dict(zip(classes, json.loads(one.p_values), strict=True))
+    p, places = json.loads(one.p_values), [classes.index(name) for name in json.loads(one.classes)]
     return {
         "typed": one.node_key,
         "key": decode_key(one.node_key),
         "evaluated": f"{one.project}/{one.node_key}",
         "size": one.size,
-        "set": [{"name": name, "p": p[name]} for name in json.loads(one.classes)],
+        "places": places,
+        "p": [p[place] for place in places],
     }
 
 

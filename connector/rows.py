@@ -1,4 +1,4 @@
-"""From rows as the driver gives them to columns; a row that can't be used gets its reason."""
+"""From columns as the driver gives them to arrays; a row that can't be used gets its reason."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import GraphError
 from ringfence.connector.keys import encode_key
 
+FLOAT_BYTES = 4
 LONGEST_KEY = 512  # characters; longer ones don't fit a PostgreSQL index with room to spare
 
 
@@ -39,34 +40,75 @@ class UnusableError(Exception):
     """Carries the reason for a quarantine row."""
 
 
-def node_block(rows: Sequence[Any], width: int) -> NodeBlock:
-    """Return rows of (id, key, features, class, ns) as columns; `width` numbers per node.
+def node_block(
+    width: int,
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    features: Sequence[Any],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+) -> NodeBlock:
+    """Return columns as the server gives them as usable ones; `width` numbers per node.
 
     True and False count as 1 and 0.
     """
-    matrix = _matrix([row["features"] for row in rows], width)
-    keys: list[str] = []
-    classes: list[str | None] = []
-    created: list[int] = []
-    features: list[NDArray[np.float32]] = []
+    matrix = _matrix(features, width)
+    typed, names = typed_keys(keys), _class_names(classes)
+    fine = all(key is not None and len(key) <= LONGEST_KEY for key in typed) and None not in ns
+    if matrix is not None and names is not None and fine:  # nothing needs a look of its own
+        return NodeBlock([k for k in typed if k], matrix, names, np.array(ns, np.int64), [])
+    return _row_by_row(ids, keys, features, classes, ns, matrix, width)
+
+
+def _row_by_row(
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    features: Sequence[Any],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+    matrix: NDArray[np.float32] | None,
+    width: int,
+) -> NodeBlock:
+    good: list[tuple[str, NDArray[np.float32], str | None, int]] = []
     rejected: list[Rejected] = []
-    for position, row in enumerate(rows):
+    for i, one in enumerate(ids):
         key = None
         try:
-            key = _key(row["key"])
-            class_ = class_name(row["class"])
-            if row["ns"] is None:
+            key = _key(keys[i])
+            class_ = class_name(classes[i])
+            if ns[i] is None:
                 raise UnusableError("created_at is missing")
-            vector = _vector(row["features"], width) if matrix is None else matrix[position]
+            vector = _vector(features[i], width) if matrix is None else matrix[i]
         except (UnusableError, GraphError) as error:
-            rejected.append(Rejected(row["id"], key, str(error)))
+            rejected.append(Rejected(one, key, str(error)))
             continue
-        keys.append(key)
-        classes.append(class_)
-        created.append(row["ns"])
-        features.append(vector)
-    columns = np.stack(features) if features else np.empty((0, width), np.float32)
-    return NodeBlock(keys, columns, classes, np.array(created, np.int64), rejected)
+        good.append((key, vector, class_, ns[i]))
+    columns = np.stack([row[1] for row in good]) if good else np.empty((0, width), np.float32)
+    return NodeBlock(
+        [row[0] for row in good], columns, [row[2] for row in good],
+        np.array([row[3] for row in good], np.int64), rejected,
+    )  # fmt: skip
+
+
+def typed_keys(values: Sequence[Any]) -> list[str | None]:
+    """Return keys as typed text, None where a value can't be one.
+
+    >>> typed_keys([1, "a", None, True])
+    ['i:1', 's:a', None, None]
+    """
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return [f"i:{value}" for value in values]
+    if kinds == {str} and not any("\x00" in value for value in values):
+        return [f"s:{value}" for value in values]
+    return [_or_none(value) for value in values]
+
+
+def _or_none(value: object) -> str | None:
+    try:
+        return encode_key(value)
+    except GraphError:
+        return None
 
 
 def class_name(value: object) -> str | None:
@@ -78,6 +120,13 @@ def class_name(value: object) -> str | None:
     raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
 
 
+def _class_names(values: Sequence[Any]) -> list[str | None] | None:
+    if not set(map(type, values)) <= {str, int, type(None)}:
+        return None
+    names = [None if value is None else str(value) for value in values]
+    return None if any(name and "\x00" in name for name in names) else names
+
+
 def _key(value: object) -> str:
     if value is None:
         raise UnusableError("the key is missing")
@@ -87,11 +136,14 @@ def _key(value: object) -> str:
     return key
 
 
-def _matrix(lists: list[Any], width: int) -> NDArray[np.float32] | None:
+def _matrix(lists: Sequence[Any], width: int) -> NDArray[np.float32] | None:
     """The whole block at once, or None where some row needs a look of its own."""
+    if lists and all(type(one) is bytes and len(one) == width * FLOAT_BYTES for one in lists):
+        narrow = np.frombuffer(b"".join(lists), "<f4").reshape(len(lists), width)
+        return narrow if bool(np.isfinite(narrow).all()) else None
     try:
         values = np.asarray(lists)
-    except ValueError:  # rows of different lengths
+    except (ValueError, TypeError):  # rows of different lengths
         return None
     if values.dtype.kind not in "fib" or values.shape != (len(lists), width):
         return None
@@ -103,6 +155,8 @@ def _matrix(lists: list[Any], width: int) -> NDArray[np.float32] | None:
 def _vector(value: object, width: int) -> NDArray[np.float32]:
     if value is None:
         raise UnusableError("features are missing")
+    if isinstance(value, bytes):
+        return _from_bytes(value, width)
     if not isinstance(value, list):
         raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
     if len(value) != width:
@@ -114,6 +168,15 @@ def _vector(value: object, width: int) -> NDArray[np.float32]:
         raise UnusableError(f"a feature is a {wrong[0]}; numbers are needed")
     with np.errstate(over="ignore"):
         vector = np.array(value, np.float64).astype(np.float32)
+    if not np.isfinite(vector).all():
+        raise UnusableError("a feature is NaN, infinite or too large for 32 bits")
+    return vector
+
+
+def _from_bytes(value: bytes, width: int) -> NDArray[np.float32]:
+    if len(value) != width * FLOAT_BYTES:
+        raise UnusableError(f"{len(value)} bytes of features; {width * FLOAT_BYTES} are needed")
+    vector = np.frombuffer(value, "<f4")
     if not np.isfinite(vector).all():
         raise UnusableError("a feature is NaN, infinite or too large for 32 bits")
     return vector

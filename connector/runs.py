@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from ringfence.connector import chain
+from ringfence.connector import chain, checkpoints
 from ringfence.connector.lease import Lease, renew
 from ringfence.connector.rows import Rejected
 from ringfence.connector.store import Store, dumps
@@ -66,6 +66,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             insert(run).values(project=project, state="decided", token=writer.lease.token, **facts)
         )
         _insert_predictions(connection, project, seq, decision.predictions)
+        checkpoints.at("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         digest = payload_digest(decision.predictions)
         chain.append(
@@ -114,19 +115,41 @@ def close_run(writer: Writer, seq: int, missing: Sequence[str], timings: dict[st
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        for start in range(0, len(missing), BLOCK):
-            connection.execute(
-                update(prediction)
-                .where(
-                    prediction.c.project == project,
-                    prediction.c.node_key.in_(missing[start : start + BLOCK]),
-                )
-                .values(in_graph=False)
-            )
+        _mark_gone(connection, project, missing)
         connection.execute(
             update(run)
             .where(run.c.project == project, run.c.seq == seq, run.c.state == "decided")
             .values(state="applied", applied_ns=now, timings=dumps(timings))
+        )
+        checkpoints.at("inside close")
+
+
+def mark_gone(writer: Writer, keys: Sequence[str]) -> None:
+    """Mark predictions whose node has left the graph; the predictions stay."""
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        _mark_gone(connection, writer.lease.project, keys)
+
+
+def _mark_gone(connection: Connection, project: str, keys: Sequence[str]) -> None:
+    for start in range(0, len(keys), BLOCK):
+        some = keys[start : start + BLOCK]
+        connection.execute(
+            update(prediction)
+            .where(prediction.c.project == project, prediction.c.node_key.in_(some))
+            .values(in_graph=False)
+        )
+
+
+def some_predictions(store: Store, project: str, keys: Sequence[str]) -> list[Row[Any]]:
+    """Return the predictions of `keys`."""
+    with store.reading() as connection:
+        return list(
+            connection.execute(
+                select(prediction).where(
+                    prediction.c.project == project, prediction.c.node_key.in_(keys)
+                )
+            )
         )
 
 

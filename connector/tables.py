@@ -255,6 +255,22 @@ quarantine = Table(
 )
 """Nodes that could not be used, each with its reason."""
 
+rescore = Table(
+    "rescore",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("at_ns", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    Column("scores", Text, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "at_ns"),
+)
+"""Later looks at nodes that were asked for by a person: no guarantee, in no coverage row."""
+
 audit = Table(
     "audit",
     metadata,
@@ -266,3 +282,24 @@ audit = Table(
     PrimaryKeyConstraint("project", "n"),
 )
 """The append-only chain: hash = HMAC(key, prev + body)."""
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("project", Text),
+    Column("job", Text),
+    Column("trigger", Text, nullable=False),
+    Column("timezone", Text, nullable=False),
+    Column("due_ns", BigInteger),
+    Column("owner", Text),
+    Column("claimed_until_ns", BigInteger),
+    Column("started_ns", BigInteger),
+    Column("ended_ns", BigInteger),
+    Column("outcome", Text),
+    Column("words", Text),
+    Column("failures", BigInteger, nullable=False),
+    Column("failed_ns", BigInteger),
+    Column("failed_words", Text),
+    PrimaryKeyConstraint("project", "job"),
+)
+"""When each scheduled job is due (NULL: switched off), who runs it, how its last run ended."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ringfence.connector import projection, runs
+from ringfence.connector import chain, checkpoints, projection, runs
 from ringfence.connector.errors import StoreError
 from ringfence.connector.models import manifest_of
 from ringfence.connector.refresh import Progress
@@ -25,6 +25,14 @@ def refuse_older_store(workspace: Workspace, writer: Writer) -> None:
         )
 
 
+def anchor_head(workspace: Workspace, writer: Writer) -> None:
+    """Let the graph remember the audit chain's newest entry."""
+    with workspace.store.reading() as connection:
+        head = chain.head(connection, workspace.project)
+    if head is not None:
+        projection.anchor(workspace.graph, writer.lease, *head)
+
+
 def recover(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, ...]:
     """Finish the runs that a crash left decided: replay what is stored, never compute again.
 
@@ -43,14 +51,20 @@ def apply(
     row = runs.one_run(workspace.store, workspace.project, seq)
     classes = json.loads(manifest_of(workspace.store, workspace.project, row.model))["classes"]
     projection.write_run(workspace.graph, writer.lease, row, classes)
+    checkpoints.at("run in graph")
     missing: list[str] = []
     done = 0
     rows = workspace.settings.engine.write_rows
     for block in runs.payload(workspace.store, workspace.project, seq, rows):
+        checkpoints.at("before block")
         missing += projection.write_sets(
             workspace.graph, writer.lease, workspace.mapping, row, classes, block
         )
+        checkpoints.at("after block")
         done += len(block)
         progress("sets", done, row.n_evaluated)
     watch.lap("write graph")
+    checkpoints.at("before close")
     runs.close_run(writer, seq, missing, watch.seconds)
+    checkpoints.at("closed")
+    anchor_head(workspace, writer)

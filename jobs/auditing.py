@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Row
 
-from ringfence.connector import coverage, groups, labels, projection, runs, watermark
+from ringfence.connector import checkpoints, coverage, groups, labels, projection, runs, watermark
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.labels import Found
 from ringfence.connector.models import class_names
@@ -20,7 +20,7 @@ from ringfence.connector.tallies import tallies
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.advising import advise_now_and_then
 from ringfence.jobs.alarms import AlarmState, raise_alarms
-from ringfence.jobs.applying import recover, refuse_older_store
+from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings
 from ringfence.jobs.coverage_rows import TOTAL, coverage_rows
@@ -59,11 +59,16 @@ def run_audit(
         recover(workspace, writer, progress)
         new, changed = _note_classes(workspace, writer, progress)
         _note_groups(workspace, writer, progress)
+        checkpoints.at("labels read")
         rows = count_coverage(workspace.store, workspace.settings)
+        checkpoints.at("before coverage")
         different, gone = coverage.record_coverage(writer, rows)
+        checkpoints.at("coverage in sql")
         projection.write_coverage(workspace.graph, writer.lease, different, gone)
+        checkpoints.at("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)
+        anchor_head(workspace, writer)
     return AuditReport(new, changed, tuple(rows), alarms)
 
 

@@ -12,6 +12,8 @@ import typer
 
 from ringfence import __version__
 from ringfence.jobs.neo4j_command import app as neo4j_app
+from ringfence.jobs.reproduce.command import reproduce
+from ringfence.jobs.schedule.command import schedule
 
 if TYPE_CHECKING:
     from ringfence.jobs.display import Report
@@ -25,6 +27,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(neo4j_app, name="neo4j")
+app.command()(schedule)
+app.command()(reproduce)
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
@@ -214,6 +218,52 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
     with open_audit(settings) as store:
         found = read_status(store, settings.project)
     printing.show(found, as_json, lambda: printing.status(found))
+
+
+@app.command()
+def reconcile(
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Put right what was found; without it, only look.")
+    ] = False,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find missed, deleted and damaged nodes, relationships and sets; show them, repair them."""
+    from ringfence.jobs import printing
+    from ringfence.jobs.reconciling import run_reconcile
+
+    with _project(config, "comparing") as (workspace, report):
+        done = run_reconcile(workspace, repair=repair, progress=report)
+    printing.show(done, as_json, lambda: printing.reconciliation(done))
+
+
+@app.command()
+def verify(config: Config = None, as_json: AsJson = False) -> None:
+    """Check that everything on record is still what was decided (exit 1: something is not)."""
+    from ringfence.jobs import printing
+    from ringfence.jobs.verifying import run_verification
+
+    with _project(config, "verifying") as (workspace, _):
+        done = run_verification(workspace)
+    printing.show(done, as_json, lambda: printing.verification(done))
+    if done.problems:
+        raise typer.Exit(1)
+
+
+@app.command()
+def rescore(
+    keys: Annotated[list[str], typer.Argument(help="Keys of the nodes to look at again.")],
+    reason: Annotated[str, typer.Option(help="Why; it goes on record.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Look again at nodes on purpose: kept apart, without a guarantee, out of the audit."""
+    from ringfence.jobs import printing
+    from ringfence.jobs.rescoring import run_rescoring
+
+    with _project(config, "looking again") as (workspace, report):
+        done = run_rescoring(workspace, keys, reason, report)
+    printing.show(done, as_json, lambda: printing.rescores(done))
 
 
 @app.command()

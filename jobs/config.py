@@ -12,6 +12,7 @@ import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -136,6 +137,12 @@ class ModelSettings(Section):
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
     patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    batch_size: int = Field(
+        0,
+        ge=0,
+        description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+    )
     class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
     seed: int = Field(
         0,
@@ -165,6 +172,23 @@ class ConformalSettings(Section):
         description="NodeEx where nodes arrive in an exchangeable order, EdgeEx where edges do.",
     )
     score: Literal["APS", "TPS"] = Field("APS", description="Conformity score.")
+    evaluate: Literal["arrival", "delay", "date"] = Field(
+        "arrival",
+        description="When a node gets its set: in the first run that finds it, once it is "
+        "`delay_hours` old (so that a neighbourhood can form), or at `date`. Fixed when a model is "
+        "trained: a time chosen after seeing sets would void the promise.",
+    )
+    delay_hours: float = Field(0.0, ge=0, description="Age at which `delay` evaluates a node.")
+    date: datetime | None = Field(
+        None, description="Moment of `date`, with time zone; nodes created later: on arrival."
+    )
+    drift_half_life_days: float | None = Field(
+        None,
+        gt=0,
+        description="Let calibration nodes count less with age, half after this many days (Barber "
+        "et al. 2023). Choose it before looking at scores; the guarantee then loses a bounded "
+        "amount, and runs say so. Without it all ages count alike.",
+    )
     edge_test_weight: Literal["one", "exact"] = Field(
         "one",
         description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
@@ -175,6 +199,12 @@ class ConformalSettings(Section):
         description="Put the likeliest class into a set that would be empty, and say so. Can only "
         "raise coverage.",
     )
+
+    @model_validator(mode="after")
+    def _date_is_given(self) -> ConformalSettings:
+        if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
+            raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
+        return self
 
 
 class EngineSettings(Section):
@@ -196,6 +226,41 @@ class EngineSettings(Section):
     )
 
 
+class ScheduleSettings(Section):
+    """When `ringfence schedule` does what; an empty text switches a job off."""
+
+    timezone: str = Field("UTC", description="IANA name of the zone in which cron lines are meant.")
+    score: str = Field(
+        "every 10 minutes",
+        description='When to score: a cron line like `*/10 * * * *`, "every 10 minutes", or empty.',
+    )
+    audit: str = Field("every hour", description="When to audit coverage.")
+    reconcile: str = Field("30 3 * * *", description="When to compare graph and SQL and repair.")
+    report: str = Field("", description="When to write the report.")
+    retry_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="How soon a job is tried again after a store or server did not answer or "
+        "another process was at work; other failures wait for the next ring.",
+    )
+    grace_seconds: float = Field(
+        20.0,
+        ge=0,
+        description="How long a run may take to reach a stopping place after SIGTERM or Ctrl-C; "
+        "then the process ends, and the next start finishes the run.",
+    )
+    tick_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="How often the scheduler shows that it lives and looks for jobs that are due.",
+    )
+    stale_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Without a tick for so long the watchdog ends the process with exit code 3.",
+    )
+
+
 class Settings(Section):
     """A whole `ringfence.toml`."""
 
@@ -210,6 +275,7 @@ class Settings(Section):
     engine: EngineSettings = Field(default_factory=EngineSettings)
     alarms: AlarmSettings = Field(default_factory=AlarmSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""

@@ -25,6 +25,17 @@ one that does.
 """
 
 
+TYPES = {
+    "str": "text",
+    "float": "number",
+    "int": "whole number",
+    "bool": "true or false",
+    "Path": "path",
+    "datetime": "date and time",
+    "RelationshipSettings": "tables",
+}
+
+
 def reference() -> str:
     """Return the whole page."""
     parts = [HEAD, "## Top of the file\n", _header()]
@@ -71,7 +82,12 @@ def _type(kind: Any) -> str:
         return " or ".join(_type(one) for one in get_args(kind) if one is not type(None))
     names = {"str": "text", "float": "number", "int": "whole number", "bool": "true or false"}
     name = getattr(kind, "__name__", str(kind))
-    return names.get(name, {"Path": "path", "RelationshipSettings": "tables"}.get(name, name))
+    return names.get(
+        name,
+        {"Path": "path", "RelationshipSettings": "tables", "datetime": "date and time"}.get(
+            name, name
+        ),
+    )
 
 
 def _default(field: FieldInfo) -> str:

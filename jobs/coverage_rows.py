@@ -63,7 +63,7 @@ def _total(runs: Sequence[Tally]) -> dict[str, Any]:
 
 def _size(tally: Tally) -> float:
     """The n of the law: exact for NodeEx, the effective sample size for EdgeEx."""
-    exact = tally.rule == "NodeEx"
+    exact = _is_exact(tally)
     return float(tally.n_calibration) if exact else tally.effective_calibration
 
 
@@ -97,7 +97,7 @@ def _row(
         "mean_degree": tally.sums["degree_all"] / evaluated,
         "bias": bias,
         "bias_words": bias_words,
-        "exact": promised and tally.rule == "NodeEx",
+        "exact": promised and _is_exact(tally),
         "raised_by": found.raised_by,
         "verdict": found.verdict,
         "words": words if promised else words + NOT_PROMISED,
@@ -121,3 +121,8 @@ def _differences(tally: Tally) -> list[Difference]:
         )
         for one in QUANTITIES
     ]
+
+
+def _is_exact(tally: Any) -> bool:
+    """Whether all calibration nodes counted alike: NodeEx without drift weights."""
+    return bool(tally.rule == "NodeEx" and tally.effective_calibration == tally.n_calibration)

@@ -119,7 +119,7 @@ def _fresh(folder: Path) -> Settings:
     path.write_text(sample_toml("embedded", "demo"), encoding="utf-8")
     settings = load(path)
     own = settings.engine.folder
-    for name in ("models", "mirror"):
+    for name in ("models", "mirror", "forward"):
         shutil.rmtree(own / name, ignore_errors=True)
     for file in own.glob("audit.*"):
         file.unlink()

@@ -18,7 +18,7 @@ from sqlalchemy import select
 from torch import Tensor
 
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.models import members
+from ringfence.connector.models import Member
 from ringfence.connector.store import dumps
 from ringfence.connector.tables import prediction, run
 from ringfence.jobs.model_files import SavedModel
@@ -37,30 +37,110 @@ WATCH, ORDER = "watch", "watch order"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Known:
-    """Evaluated nodes of known class: keys, class numbers (-1: never seen), when noticed."""
+class Labelled:
+    """Nodes of known class in the mirror: rows and class numbers (-1: never seen)."""
 
-    keys: list[str]
+    rows: NDArray[np.int64]
     classes: NDArray[np.int64]
-    noticed_ns: NDArray[np.int64]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Watching:
+    """One step of the watch before the network has run: who is compared with whom."""
+
+    before: Watch
+    mark_ns: int
+    reference: Labelled
+    new: Labelled
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Where the network's outputs are needed, the reference first."""
+        return np.concatenate([self.reference.rows, self.new.rows])
+
+
+def plan_watch(
+    workspace: Workspace, model: SavedModel, mirror: Mirror, known: list[Member]
+) -> Watching:
+    """Newly known nodes against a sample of all that were known before."""
+    before, mark = _last(workspace, model.version)
+    noticed, labelled = _known(workspace, model, mirror)
+    fresh = noticed > mark
+    if not fresh.any():
+        nobody = Labelled(np.empty(0, np.int64), np.empty(0, np.int64))
+        return Watching(before, mark, nobody, nobody)
+    calibration = [one for one in known if one.role == "calibration"]
+    rows = mirror.find([one.node_key for one in calibration])
+    classes = np.array([one.class_index for one in calibration], np.int64)
+    rows, classes = rows[rows >= 0], classes[rows >= 0]
+    rows = np.concatenate([rows, labelled.rows[~fresh]])
+    classes = np.concatenate([classes, labelled.classes[~fresh]])
+    part = reference_sample(len(rows), REFERENCE, seed=before.labels)
+    order = _order(mirror, labelled.rows[fresh], noticed[fresh], model.manifest["seed"])
+    new = Labelled(labelled.rows[fresh][order], labelled.classes[fresh][order])
+    return Watching(before, int(noticed.max()), Labelled(rows[part], classes[part]), new)
 
 
 def observe(
     workspace: Workspace,
     model: SavedModel,
     mirror: Mirror,
+    watching: Watching,
     logits: Tensor,
-    degree: Tensor,
+    degree: NDArray[np.int64],
     result: Evaluation,
 ) -> dict[str, Any]:
-    """Return the columns `calibration_scores` and `watch` of the run's row."""
+    """Return the columns `calibration_scores` and `watch` of the run's row.
+
+    `logits` and `degree` are those of `watching.rows`, in their order.
+    """
     grid = np.linspace(0, 1, QUANTILES)
     quantiles = np.quantile(result.calibration_scores.numpy(), grid)
-    watched = _watch(workspace, model, mirror, logits, degree)
     return {
         "calibration_scores": dumps([round(float(q), 6) for q in quantiles]),
-        "watch": dumps(watched),
+        "watch": dumps(_watch(workspace, model, mirror, watching, logits, degree)),
     }
+
+
+def _watch(
+    workspace: Workspace,
+    model: SavedModel,
+    mirror: Mirror,
+    watching: Watching,
+    logits: Tensor,
+    degree: NDArray[np.int64],
+) -> dict[str, Any]:
+    if len(watching.new.rows) == 0:
+        return {"state": watching.before.as_dict(), "mark_ns": watching.mark_ns, "new": 0}
+    cut, seed = len(watching.reference.rows), model.manifest["seed"]
+    scores = _true_scores(workspace, mirror, watching, logits, seed)
+    keys = mirror.keys.take(watching.new.rows.tolist())
+    u = np.maximum(keyed.uniforms(keys, seed, WATCH), 2.0**-53)
+    strata = {}
+    if workspace.settings.conformal.rule == "EdgeEx":
+        strata = {
+            "reference_strata": degree_strata(degree[:cut]),
+            "strata": degree_strata(degree[cut:]),
+        }
+    p = smoothed_p_values(scores[:cut], scores[cut:], u, **strata)
+    state = _after(watching.before, p)
+    return {
+        "state": state.as_dict(),
+        "mark_ns": watching.mark_ns,
+        "new": len(p),
+        "mean_p": float(p.mean()),
+    }
+
+
+def _true_scores(
+    workspace: Workspace, mirror: Mirror, watching: Watching, logits: Tensor, seed: int
+) -> NDArray[np.float64]:
+    """True-class scores on this graph; a class that the model never saw conforms least."""
+    classes = np.concatenate([watching.reference.classes, watching.new.classes])
+    part = Part(torch.arange(len(classes)), uniforms_of(mirror, watching.rows, seed))
+    seen = torch.from_numpy(np.maximum(classes, 0))
+    scores = calibration_scores(logits, part, seen, workspace.settings.conformal.score).numpy()
+    return np.where(classes < 0, -np.inf, scores)
 
 
 def filled(result: Evaluation) -> tuple[Evaluation, list[str]]:
@@ -69,41 +149,6 @@ def filled(result: Evaluation) -> tuple[Evaluation, list[str]]:
     sets = fill_empty(result.sets, result.scores)
     note = f"{empty} empty sets were given their likeliest class (nonempty = true)"
     return dataclasses.replace(result, sets=sets), [note] if empty else []
-
-
-def _watch(
-    workspace: Workspace, model: SavedModel, mirror: Mirror, logits: Tensor, degree: Tensor
-) -> dict[str, Any]:
-    """One step of the watch: newly known nodes against all that were known before."""
-    before, mark = _last(workspace, model.version)
-    known = _known(workspace, model, mirror)
-    fresh = known.noticed_ns > mark
-    if not fresh.any():
-        return {"state": before.as_dict(), "mark_ns": mark, "new": 0}
-    calibration = [
-        one
-        for one in members(workspace.store, workspace.project, model.version)
-        if one.role == "calibration" and one.node_key in mirror.rows
-    ]
-    keys = [one.node_key for one in calibration]
-    keys += [key for key, new in zip(known.keys, fresh, strict=True) if not new]
-    classes = np.array([one.class_index for one in calibration] + known.classes[~fresh].tolist())
-    part = reference_sample(len(keys), REFERENCE, seed=before.labels)
-    reference = _Scored.of([keys[i] for i in part], classes[part], mirror, logits, model, workspace)
-    ours = _in_order(known, fresh, model.manifest["seed"])
-    new = _Scored.of(*ours, mirror, logits, model, workspace)
-    u = np.maximum(keyed.uniforms(ours[0], model.manifest["seed"], WATCH), 2.0**-53)
-    strata = {}
-    if workspace.settings.conformal.rule == "EdgeEx":
-        by_degree = degree.numpy()
-        strata = {
-            "reference_strata": degree_strata(by_degree[reference.rows]),
-            "strata": degree_strata(by_degree[new.rows]),
-        }
-    p = smoothed_p_values(reference.scores, new.scores, u, **strata)
-    state = _after(before, p)
-    top = int(known.noticed_ns.max())
-    return {"state": state.as_dict(), "mark_ns": top, "new": len(p), "mean_p": float(p.mean())}
 
 
 def _after(watch: Watch, p: NDArray[np.float64]) -> Watch:
@@ -135,7 +180,10 @@ def _last(workspace: Workspace, version: str) -> tuple[Watch, int]:
     return Watch.from_dict(body["state"]), int(body["mark_ns"])
 
 
-def _known(workspace: Workspace, model: SavedModel, mirror: Mirror) -> Known:
+def _known(
+    workspace: Workspace, model: SavedModel, mirror: Mirror
+) -> tuple[NDArray[np.int64], Labelled]:
+    """Evaluated nodes of known class that are in the mirror, and when each class was noticed."""
     query = (
         select(prediction.c.node_key, prediction.c.label, prediction.c.labelled_ns)
         .join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
@@ -147,43 +195,18 @@ def _known(workspace: Workspace, model: SavedModel, mirror: Mirror) -> Known:
         .order_by(prediction.c.node_key)
     )
     with workspace.store.reading() as connection:
-        rows = [row for row in connection.execute(query) if row.node_key in mirror.rows]
+        found = connection.execute(query).all()
     index = {name: i for i, name in enumerate(model.classes)}
-    return Known(
-        [row.node_key for row in rows],
-        np.array([index.get(row.label, -1) for row in rows], np.int64),
-        np.array([row.labelled_ns for row in rows], np.int64),
-    )
+    rows = mirror.find([row.node_key for row in found])
+    classes = np.array([index.get(row.label, -1) for row in found], np.int64)
+    noticed = np.array([row.labelled_ns for row in found], np.int64)
+    here = rows >= 0
+    return noticed[here], Labelled(rows[here], classes[here])
 
 
-def _in_order(
-    known: Known, fresh: NDArray[np.bool_], seed: int
-) -> tuple[list[str], NDArray[np.int64]]:
-    """The newly known in an order that knows nothing of their scores."""
-    chosen = np.flatnonzero(fresh)
-    draw = keyed.uniforms([known.keys[i] for i in chosen], seed, ORDER)
-    chosen = chosen[np.lexsort((draw, known.noticed_ns[chosen]))]
-    return [known.keys[i] for i in chosen], known.classes[chosen]
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Scored:
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
-
-    @classmethod
-    def of(
-        cls,
-        keys: list[str],
-        classes: NDArray[np.int64],
-        mirror: Mirror,
-        logits: Tensor,
-        model: SavedModel,
-        workspace: Workspace,
-    ) -> _Scored:
-        """True-class scores on this graph; a class that the model never saw conforms least."""
-        rows = np.array([mirror.rows[key] for key in keys], np.int64)
-        part = Part(torch.from_numpy(rows), uniforms_of(mirror, rows, model.manifest["seed"]))
-        seen = torch.from_numpy(np.maximum(classes, 0))
-        scores = calibration_scores(logits, part, seen, workspace.settings.conformal.score).numpy()
-        return cls(rows, np.where(classes < 0, -np.inf, scores))
+def _order(
+    mirror: Mirror, rows: NDArray[np.int64], noticed: NDArray[np.int64], seed: int
+) -> NDArray[np.int64]:
+    """An order of the newly known that knows nothing of their scores."""
+    draw = keyed.uniforms(mirror.keys.take(rows.tolist()), seed, ORDER)
+    return np.lexsort((draw, noticed))

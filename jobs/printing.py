@@ -7,17 +7,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringfence.jobs.display import print_json, say, table
+from ringfence.jobs.schedule.state import show_schedule
 
 if TYPE_CHECKING:
     from ringfence.jobs.auditing import AuditReport
     from ringfence.jobs.doctor import Finding
     from ringfence.jobs.explain import Explanation
     from ringfence.jobs.init import Proposal
+    from ringfence.jobs.reconciling import ReconcileReport
     from ringfence.jobs.report.writing import ReportFiles
+    from ringfence.jobs.rescoring import RescoreReport
     from ringfence.jobs.sample_graph import SampleReport
     from ringfence.jobs.scoring import RunReport
     from ringfence.jobs.status import Status
     from ringfence.jobs.training import TrainReport
+    from ringfence.jobs.verifying import Verification
 
 COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "usual band", "naive", "verdict")
 
@@ -48,7 +52,7 @@ def run(done: RunReport) -> None:
     if done.recovered:
         say(f"Finished runs that were left half-way: {', '.join(map(str, done.recovered))}.")
     if done.seq is None:
-        say(f"Nothing to evaluate. Waiting: {done.waiting:,}. {_leftover(done)}")
+        say(f"Nothing to evaluate. {_leftover(done)}")
         return
     runs([done])
     for note in done.run["notes"]:
@@ -59,7 +63,7 @@ def run(done: RunReport) -> None:
 
 def _leftover(done: RunReport) -> str:
     return (
-        f"Waiting for a first neighbour: {done.waiting:,}. Class known already: "
+        f"Waiting for their time or a neighbour: {done.waiting:,}. Class known already: "
         f"{done.already_known:,}. In quarantine: {done.quarantined:,}."
     )
 
@@ -173,6 +177,47 @@ def status(found: Status) -> None:
     if found.quarantine:
         rows = [(one["reason"], one["nodes"]) for one in found.quarantine]
         table("Quarantine", ("reason", "nodes"), rows)
+    show_schedule(found.schedule)
+
+
+def reconciliation(done: ReconcileReport) -> None:
+    """Show `ringfence reconcile`."""
+    if done.clean:
+        say("Graph, audit store and mirror agree; nothing to repair.")
+        return
+    change = done.mirror
+    rows = [
+        ("runs decided but not in the graph", len(done.finished_runs)),
+        ("nodes that were missed", change.missed),
+        ("nodes that were deleted", change.deleted),
+        ("nodes whose features or class changed", change.changed),
+        ("relationships that were missed", change.edges_missed),
+        ("relationships that were deleted", change.edges_deleted),
+        *((f"sets: {kind}", count) for kind, count in done.projections.items()),
+    ]
+    table("Differences", ("what", "count"), [row for row in rows if row[1]])
+    for one in done.examples[:5]:
+        say(f"  {one.kind}: {one.node_key} (run {one.seq})")
+    say("Repaired." if done.repaired else "Nothing was changed. Next: ringfence reconcile --repair")
+
+
+def verification(done: Verification) -> None:
+    """Show `ringfence verify`."""
+    say(
+        f"Checked {done.entries} chain entries, {done.runs} runs and {done.predictions:,} "
+        f"predictions; the graph remembers entry {done.anchored or 'none'}."
+    )
+    for problem in done.problems:
+        say(f"PROBLEM: {problem}")
+    if not done.problems:
+        say("Everything is as it was decided.")
+
+
+def rescores(done: RescoreReport) -> None:
+    """Show `ringfence rescore`."""
+    rows = [(key, ", ".join(set_) or "no class conforms") for key, set_ in done.sets.items()]
+    table(f"Later looks ({done.reason})", ("node", "set"), rows)
+    say(done.guarantee[:1].upper() + done.guarantee[1:] + ".")
 
 
 def explanation(found: Explanation) -> None:

@@ -7,15 +7,16 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from ringfence.connector import checkpoints, runs
 from ringfence.connector import mirror as mirrors
-from ringfence.connector import runs
-from ringfence.connector.mirror import Mirror
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.refresh import Progress, Refreshed, refresh
 from ringfence.connector.runs import Decision
-from ringfence.jobs import model_files
+from ringfence.jobs import forwarding, model_files
 from ringfence.jobs.applying import apply, recover, refuse_older_store
 from ringfence.jobs.deciding import Due, consider
+from ringfence.jobs.marking import mark_evaluated
+from ringfence.jobs.patience import patiently
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.workspace import Workspace
 
@@ -52,33 +53,31 @@ def run_scoring(
     workspace.require_migrated()
     watch = Stopwatch()
     with workspace.writer() as writer:
+        checkpoints.at("lease taken")
         refuse_older_store(workspace, writer)
         recovered = recover(workspace, writer, progress)
         watch.lap("recover")
         recorded = newest_manifest(workspace.store, workspace.project)
         model = model_files.load(workspace.models, recorded)
         watch.lap("load model")
-        read = refresh(workspace.reader(progress))
+        read = patiently("reading", lambda: refresh(workspace.reader(progress)))
         mark_evaluated(workspace, read.mirror)
         watch.lap("read")
+        checkpoints.at("graph read")
         due, decision = consider(workspace, model, read, watch)
         seq = None
         if decision is not None:
+            checkpoints.at("before decide")
             seq = runs.decide(writer, decision)
+            checkpoints.at("decided")
             watch.lap("decide")
             apply(workspace, writer, seq, progress, watch)
             read.mirror.evaluated[due.rows] = True
             read.mirror.seq = seq
         mirrors.save(read.mirror, workspace.mirror)
+        forwarding.keep(workspace.tables, model, read.mirror)
         watch.lap("save mirror")
     return _report(seq, recovered, read, due, decision, watch)
-
-
-def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
-    """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
-    for key in runs.evaluated_keys(workspace.store, workspace.project, mirror.seq):
-        if key in mirror.rows:
-            mirror.evaluated[mirror.rows[key]] = True
 
 
 def _report(

@@ -35,7 +35,9 @@ class Scaling:
 
     def __call__(self, features: NDArray[np.float32]) -> Tensor:
         """Return (features - mean) / spread as a tensor [n, d]."""
-        scaled: Tensor = (torch.from_numpy(features) - self.mean) / self.spread
+        scaled: Tensor = (
+            torch.from_numpy(np.ascontiguousarray(features)) - self.mean
+        ) / self.spread
         return scaled
 
 
@@ -60,5 +62,5 @@ def induced(edges: Tensor, rows: NDArray[np.int64], nodes: int) -> Tensor:
 
 def uniforms_of(mirror: Mirror, rows: NDArray[np.int64], seed: int) -> Tensor:
     """Return each node's own number u, from its key and the project's seed alone [n]."""
-    keys = [mirror.keys[row] for row in rows.tolist()]
+    keys = mirror.keys.take(rows.tolist())
     return torch.from_numpy(keyed.uniforms(keys, seed, keyed.SCORE))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringfence import __version__
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.errors import ModelError
+from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.mirror import UNKNOWN, Mirror
 from ringfence.connector.models import Member, record_model
 from ringfence.connector.refresh import Progress as ReadProgress
@@ -22,12 +22,14 @@ from ringfence.connector.refresh import refresh
 from ringfence.connector.store import dumps
 from ringfence.jobs import model_files
 from ringfence.jobs.config import ModelSettings
+from ringfence.jobs.deciding import policy_of
 from ringfence.jobs.tensors import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace
 from ringfence.models import keyed
 from ringfence.models.fitting import Epoch, Trained
 from ringfence.models.guarantee import guarantee
+from ringfence.models.minibatch import train_in_batches
 from ringfence.models.networks import build
 from ringfence.models.snapshot import Part, calibration_scores
 from ringfence.models.training import train
@@ -60,6 +62,7 @@ def run_training(
     """Read the whole graph, train a new model version and record it."""
     workspace.require_migrated()
     settings = workspace.settings.model
+    policy = policy_of(workspace.settings.conformal)
     with workspace.writer() as writer:
         mirror = refresh(workspace.reader(progress), whole=True).mirror
         classes = _class_order(mirror)
@@ -75,6 +78,7 @@ def run_training(
             "in_features": mirror.width,
             "classes": classes,
             "seed": settings.seed,
+            "evaluation": {"digest": policy.digest(), "words": policy.words()},
             "software": __version__,
             "recipe": asdict(trained.recipe),
             "curves": asdict(trained.curves),
@@ -110,6 +114,19 @@ def network_options(settings: ModelSettings) -> dict[str, Any]:
     return options
 
 
+def network_of(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:
+    """Return the configured network, untrained; words where there is no such one."""
+    try:
+        return build(
+            settings.network, in_features, classes, seed=settings.seed, **network_options(settings)
+        )
+    except ValueError as error:
+        raise ConfigError(
+            found=f"[model] network: {error}",
+            needed="a network that ringfence has, or a module of your own that passes its checks",
+        ) from None
+
+
 def _class_order(mirror: Mirror) -> list[str]:
     seen = np.unique(mirror.classes[mirror.classes != UNKNOWN])
     classes = sorted(mirror.class_names[i] for i in seen)
@@ -136,7 +153,7 @@ def _split(mirror: Mirror, y: NDArray[np.int64], settings: ModelSettings) -> Rol
         "validation": settings.validation,
         "calibration": settings.calibration,
     }
-    parts = keyed.split([mirror.keys[row] for row in rows.tolist()], settings.seed, shares)
+    parts = keyed.split(mirror.keys.take(rows.tolist()), settings.seed, shares)
     roles = {role: rows[mask] for role, mask in parts.items()}
     for role, members in roles.items():
         if len(members) == 0:
@@ -162,10 +179,10 @@ def _fit(
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[roles["train"]])
     cut = len(roles["train"])
-    options = network_options(settings)
+    one_by_one = {"batch_size": settings.batch_size} if settings.batch_size else {}
     with threads_for(edges.size(1), settings.hidden):
-        trained = train(
-            build(settings.network, mirror.width, classes, seed=settings.seed, **options),
+        trained = (train_in_batches if one_by_one else train)(
+            network_of(settings, mirror.width, classes),
             scaling(mirror.features[rows]),
             edges,
             torch.from_numpy(y[rows]),
@@ -178,6 +195,7 @@ def _fit(
             patience=settings.patience,
             class_weights=settings.class_weights,
             on_epoch=on_epoch,
+            **one_by_one,
         )
     return scaling, trained
 

@@ -49,6 +49,11 @@ class Workspace:
         """Folder of the mirror."""
         return self.settings.engine.folder / "mirror"
 
+    @property
+    def tables(self) -> Path:
+        """Folder of what the forward pass keeps between runs."""
+        return self.settings.engine.folder / "forward"
+
     def reader(self, progress: ReadProgress) -> Reader:
         """Return how this project reads its graph."""
         engine = self.settings.engine

@@ -23,8 +23,15 @@ def inlined(function: Function) -> Function:
     return _compile(function, "always")
 
 
-def _compile(function: Function, inline: Literal["never", "always"]) -> Function:
+def released(function: Function) -> Function:
+    """Compile a function that gives Python's lock away, so that threads run it side by side."""
+    return _compile(function, "never", nogil=True)
+
+
+def _compile(
+    function: Function, inline: Literal["never", "always"], nogil: bool = False
+) -> Function:
     try:
-        return cast(Function, njit(function, cache=True, inline=inline))
+        return cast(Function, njit(function, cache=True, inline=inline, nogil=nogil))
     except RuntimeError:  # numba found no folder to write its cache to
-        return cast(Function, njit(function, inline=inline))
+        return cast(Function, njit(function, inline=inline, nogil=nogil))

@@ -162,3 +162,15 @@ def test_a_p_value_half_way_between_two_doubles_is_left_to_integers(compiled):
     assert p[0, 1] == 0.5  # (2**53 + 1) / 2**54, to the even neighbour
     exact = _weighted.exact_sums(weights, own)
     assert all(p[i, k] == exact.p(own[i], k) for i, k in product(range(2), range(3)))
+
+
+def test_a_kernel_compiles_where_there_is_no_place_for_a_cache():
+    from numba import njit
+
+    from ringfence.models._compile import compiled as compile_kernel
+
+    made = {}
+    exec("def twice(x):\n    return 2 * x", made)  # of no file: numba has nowhere to cache it
+    with pytest.raises(RuntimeError, match="cannot cache"):
+        njit(made["twice"], cache=True)
+    assert compile_kernel(made["twice"])(21) == 42

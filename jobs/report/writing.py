@@ -11,10 +11,10 @@ from typing import Any
 from ringfence.connector import migrate_sql
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.audit_store import open_audit
+from ringfence.jobs.chain_words import chain_words
 from ringfence.jobs.config import Settings
 from ringfence.jobs.looking import Look
 from ringfence.jobs.shown import TABLES, as_csv
-from ringfence.jobs.verifying import chain_words
 
 FORMATS = ("html", "csv", "json", "parquet")
 

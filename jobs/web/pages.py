@@ -185,10 +185,10 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> Values:
         for name in names
         if one[name] != two[name]
     ]
-    different += [
+    different.extend(
         (f"seconds: {step}", _seconds(one, step), _seconds(two, step))
         for step in one["timings"] or {}
-    ]
+    )
     same = [name for name in names if one[name] == two[name]]
     alike = "config" in same and "model" in same
     return {

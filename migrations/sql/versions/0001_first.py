@@ -1,4 +1,4 @@
-"""The first tables: lease, model, member, run, prediction, coverage, quarantine, audit."""
+"""The first tables: lease, model, member, run, prediction, coverage, rescore, audit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from alembic import op
 revision = "0001"
 down_revision = None
 
-TABLES = ("audit", "quarantine", "coverage", "prediction", "run", "member", "model", "lease")
+TABLES = (
+    "audit", "rescore", "quarantine", "coverage", "prediction", "run", "member", "model", "lease",
+)  # fmt: skip
 
 
 def _text(name: str, nullable: bool = False) -> sa.Column[str]:
@@ -145,6 +147,16 @@ def _audit_tables() -> None:
         _text("reason"),
         _big("seen_ns"),
         sa.PrimaryKeyConstraint("project", "element_id"),
+    )
+    op.create_table(
+        "rescore",
+        _text("project"),
+        _text("node_key"),
+        _big("at_ns"),
+        *(_text(name) for name in ("reason", "model")),
+        _double("alpha"),
+        *(_text(name) for name in ("classes", "p_values", "scores")),
+        sa.PrimaryKeyConstraint("project", "node_key", "at_ns"),
     )
     op.create_table(
         "audit",

@@ -1,0 +1,209 @@
+"""Relationships by node: a sorted base in mapped files, and what came since beside it.
+
+A relationship stands at both of its ends as (other end, code); the code is its type times two, plus
+one at the end it points to. Entries are packed into one number, node << 36 | other << 8 | code, so
+that sorting, finding and merging are operations on plain arrays: 2^28 nodes and 2^7 types fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.mirror.columns import Column, written
+
+Ints = NDArray[np.int64]
+Packed = NDArray[np.uint64]
+MOST_TYPES = 128
+PENDING = 1 << 22  # relationships that may wait unsorted
+CHUNK = 1 << 18  # nodes per step of a merge: scratch memory stays small
+LEAST_LATE = 200_000  # entries; fewer are never worth a merge
+
+
+@dataclass(slots=True)
+class Adjacency:
+    """offsets int64 [nodes + 1], others int32, codes uint8: the base. log uint64: what came since.
+
+    `late` holds the log's entries at both ends, sorted. `marks` says at which version the log had
+    which length; `changed` int64 [nodes] when each node's relationships last changed.
+    """
+
+    folder: Path
+    offsets: Column
+    others: Column
+    codes: Column
+    stamps: Column
+    log: Column
+    marks: list[tuple[int, int, int]] = field(default_factory=list)
+    changed: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    late: Packed = field(default_factory=lambda: np.empty(0, np.uint64))
+    pending: list[Packed] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, folder: Path) -> Adjacency:
+        """Return the relationships of no nodes."""
+        return cls(
+            folder,
+            offsets=Column(folder / "offsets.0", np.int64),
+            others=Column(folder / "others.0", np.int32),
+            codes=Column(folder / "codes.0", np.uint8),
+            stamps=Column(folder / "stamps.0", np.int64),
+            log=Column(folder / "log.0", np.uint64),
+        )
+
+    @property
+    def count(self) -> int:
+        """How many distinct relationships there are."""
+        return self.others.rows // 2 + self.log.rows
+
+    def recall(self) -> None:
+        """Rebuild what is held in memory from the files: the late part and the stamps."""
+        nodes = self.marks[-1][0] if self.marks else self.stamps.rows
+        self.changed = np.zeros(nodes, np.int64)
+        self.changed[: self.stamps.rows] = self.stamps.array
+        arrows = self.log.array
+        node, row = self.stamps.rows, 0
+        for nodes, rows, version in self.marks:
+            self.changed[node:nodes] = version
+            for ends in _ends(arrows[row:rows]):
+                self.changed[ends] = version
+            node, row = nodes, rows
+        self.late = np.sort(np.concatenate([arrows, _turned(arrows)]))
+
+    def grow(self, nodes: int, version: int) -> None:
+        """Make room for new nodes."""
+        fresh = np.full(nodes - len(self.changed), version, np.int64)
+        self.changed = np.concatenate([self.changed, fresh])
+
+    def add(self, source: Ints, target: Ints, kind: int, version: int) -> None:
+        """Take relationships of one type in; those that are known already change nothing."""
+        code = np.uint64(kind * 2 + 1)
+        self.pending.append(_pack(target, source, code))
+        if sum(map(len, self.pending)) > PENDING:
+            self.settle(version)
+            if len(self.late) > max(LEAST_LATE, self.others.rows // 4):
+                self.merge(version)
+
+    def settle(self, version: int) -> None:
+        """Sort what is pending into the late part and the log."""
+        if not self.pending:
+            return
+        arrows = np.unique(np.concatenate(self.pending))
+        self.pending = []
+        arrows = arrows[~_among(arrows, self.late)]
+        arrows = arrows[~self._in_base(arrows)]
+        if not len(arrows):
+            return
+        self.log.append(arrows)
+        for ends in _ends(arrows):
+            self.changed[ends] = version
+        self.late = np.sort(np.concatenate([self.late, arrows, _turned(arrows)]), kind="stable")
+
+    def is_due(self) -> bool:
+        """Whether the late part has grown so large that a merge pays."""
+        first = self.offsets.rows == 0 and len(self.changed) > 0
+        return first or len(self.late) > max(LEAST_LATE, self.others.rows // 8)
+
+    def merge(self, version: int) -> None:
+        """Write a new base that holds the late part; the old files stay until the next save."""
+        nodes = len(self.changed)
+        name = self.folder.joinpath
+        offsets = np.zeros(nodes + 1, np.int64)
+        others = Column(name(f"others.{version}"), np.int32)
+        codes = Column(name(f"codes.{version}"), np.uint8)
+        for start in range(0, nodes, CHUNK):
+            stop = min(start + CHUNK, nodes)
+            entries = self.entries(start, stop)
+            others.append((entries >> np.uint64(8) & np.uint64((1 << 28) - 1)).astype(np.int32))
+            codes.append((entries & np.uint64(255)).astype(np.uint8))
+            counts = np.bincount(
+                (entries >> np.uint64(36)).astype(np.int64) - start, minlength=stop - start
+            )
+            offsets[start + 1 : stop + 1] = counts
+        self.offsets = written(name(f"offsets.{version}"), np.cumsum(offsets))
+        self.others, self.codes = others, codes
+        self.stamps = written(name(f"stamps.{version}"), self.changed)
+        self.log = Column(name(f"log.{version}"), np.uint64)
+        self.late, self.marks = np.empty(0, np.uint64), []
+
+    def entries(self, start: int, stop: int) -> Packed:
+        """Return all entries of the nodes start .. stop, packed and sorted."""
+        low, high = np.searchsorted(self.late, np.array([start, stop], np.uint64) << np.uint64(36))
+        late = self.late[low:high]
+        if start + 1 >= self.offsets.rows:
+            return late
+        offsets = self.offsets.array[start : stop + 1]
+        nodes = np.repeat(np.arange(start, start + len(offsets) - 1), np.diff(offsets))
+        part = slice(int(offsets[0]), int(offsets[-1]))
+        base = _pack(nodes, self.others.array[part], self.codes.array[part])
+        return np.sort(np.concatenate([base, late]), kind="stable") if len(late) else base
+
+    def edges(self) -> Ints:
+        """Return (source, target, type) of all relationships, int64 [3, E]; for small graphs."""
+        nodes = len(self.changed)
+        parts = [self.entries(at, min(at + CHUNK, nodes)) for at in range(0, nodes, CHUNK)]
+        entries = np.concatenate([np.empty(0, np.uint64), *parts])
+        target, source = _ends(entries[(entries & np.uint64(1)) == 1])
+        kind = (entries[(entries & np.uint64(1)) == 1] & np.uint64(255)) >> np.uint64(1)
+        order = np.lexsort((kind, target, source))
+        return np.stack([source[order], target[order], kind[order].astype(np.int64)])
+
+    def late_part(self) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8]]:
+        """Return the late part by node: nodes [m], offsets [m + 1], others, codes."""
+        node, other = _ends(self.late)
+        nodes, starts = np.unique(node, return_index=True)
+        offsets = np.append(starts, len(node)).astype(np.int64)
+        return nodes, offsets, other.astype(np.int32), (self.late & np.uint64(255)).astype(np.uint8)
+
+    def _in_base(self, entries: Packed) -> NDArray[np.bool_]:
+        """Which entries the base holds: a binary search inside each one's node, all at once."""
+        node, _ = _ends(entries)
+        known = node + 1 < self.offsets.rows
+        if not known.any() or not self.others.rows:
+            return np.zeros(len(entries), np.bool_)
+        offsets = self.offsets.array
+        low = np.where(known, offsets[np.where(known, node, 0)], 0)
+        end = np.where(known, offsets[np.where(known, node, 0) + 1], 0)
+        high = end.copy()
+        wanted = (entries & np.uint64((1 << 36) - 1)).astype(np.int64)
+        while (open_ := low < high).any():
+            middle = (low + high) // 2
+            below = self._at(np.where(open_, middle, 0)) < wanted
+            low = np.where(open_ & below, middle + 1, low)
+            high = np.where(open_ & ~below, middle, high)
+        inside = low < end
+        return np.asarray(inside & (self._at(np.where(inside, low, 0)) == wanted))
+
+    def _at(self, places: Ints) -> Ints:
+        other = self.others.array[places].astype(np.int64)
+        return other << 8 | self.codes.array[places].astype(np.int64)
+
+
+def _pack(node: NDArray[Any], other: NDArray[Any], code: Any) -> Packed:
+    left = node.astype(np.uint64) << np.uint64(36)
+    packed: Packed = left | other.astype(np.uint64) << np.uint64(8) | code
+    return packed
+
+
+def _ends(entries: Packed) -> tuple[Ints, Ints]:
+    """Node and other end of each entry."""
+    node = (entries >> np.uint64(36)).astype(np.int64)
+    return node, (entries >> np.uint64(8) & np.uint64((1 << 28) - 1)).astype(np.int64)
+
+
+def _turned(arrows: Packed) -> Packed:
+    """The same relationships as they stand at their sources."""
+    target, source = _ends(arrows)
+    code = (arrows & np.uint64(255)) - np.uint64(1)
+    return _pack(source, target, code)
+
+
+def _among(values: Packed, ordered: Packed) -> NDArray[np.bool_]:
+    if not len(ordered):
+        return np.zeros(len(values), np.bool_)
+    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
+    return np.asarray(ordered[at] == values)

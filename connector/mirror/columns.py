@@ -1,0 +1,126 @@
+"""Columns in files: appended to, mapped into memory, and checked by a running checksum."""
+
+from __future__ import annotations
+
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK = 1 << 24
+
+
+class TornColumn(Exception):
+    """A file is shorter than it was, or its checksum differs."""
+
+
+class Column:
+    """Rows of numbers in a file that only ever grows.
+
+    What lies beyond `rows` was written by a run that did not live to save the mirror, and is
+    written over. The array is mapped copy-on-write: reading it costs no memory that the system
+    couldn't take back, and nothing that is done to it reaches the file.
+    """
+
+    def __init__(
+        self, path: Path, kind: Any, width: int | None = None, rows: int = 0, checksum: int = 0
+    ) -> None:
+        self.path = path
+        self.kind = np.dtype(kind)
+        self.width = width
+        self.rows = rows
+        self.checksum = checksum
+        self._mapped: NDArray[Any] | None = None
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes per row."""
+        return int(self.kind.itemsize) * (1 if self.width is None else self.width)
+
+    @property
+    def array(self) -> NDArray[Any]:
+        """All rows, [rows] or [rows, width]."""
+        if self._mapped is None:
+            self._mapped = self._map()
+        return self._mapped
+
+    def append(self, values: NDArray[Any]) -> None:
+        """Write rows behind the last one."""
+        if not len(values):
+            return
+        raw = np.ascontiguousarray(values, self.kind).tobytes()
+        mode = "r+b" if self.path.exists() else "w+b"
+        with self.path.open(mode) as file:
+            file.seek(self.rows * self.row_bytes)
+            file.write(raw)
+        self.rows += len(values)
+        self.checksum = zlib.crc32(raw, self.checksum)
+        self._mapped = None
+
+    def sync(self) -> None:
+        """Wait until the disk has it."""
+        if self.rows:
+            with self.path.open("r+b") as file:
+                file.truncate(self.rows * self.row_bytes)
+                os.fsync(file.fileno())
+
+    def facts(self) -> dict[str, Any]:
+        """What a manifest keeps; call it after `sync`."""
+        return {
+            "name": self.path.name, "kind": self.kind.str, "width": self.width,
+            "rows": self.rows, "checksum": self.checksum, "seal": _seal(self.path),
+        }  # fmt: skip
+
+    def check(self, seal: list[int] | None) -> None:
+        """Raise TornColumn unless the file still holds the rows that the manifest speaks of.
+
+        An untouched file (same inode, size and time of change, `seal`) is trusted: reading it all
+        at every start would cost as much as the graph is large.
+        """
+        if not self.rows or (seal is not None and _seal(self.path) == seal):
+            return
+        left, found = self.rows * self.row_bytes, 0
+        try:
+            with self.path.open("rb") as file:
+                while left and (chunk := file.read(min(CHUNK, left))):
+                    found = zlib.crc32(chunk, found)
+                    left -= len(chunk)
+        except OSError:
+            raise TornColumn(self.path.name) from None
+        if left or found != self.checksum:
+            raise TornColumn(self.path.name)
+
+    def _map(self) -> NDArray[Any]:
+        shape = (self.rows,) if self.width is None else (self.rows, self.width)
+        if 0 in shape:
+            return np.empty(shape, self.kind)
+        mapped = np.memmap(self.path, self.kind, mode="c", shape=shape)
+        return mapped.view(np.ndarray)
+
+
+def column_from(folder: Path, facts: dict[str, Any], trusted: bool) -> Column:
+    """Return the column that `facts` describe, checked; not `trusted`: every byte is read."""
+    column = Column(
+        folder / facts["name"], facts["kind"], facts["width"], facts["rows"], facts["checksum"]
+    )
+    column.check(facts["seal"] if trusted else None)
+    return column
+
+
+def written(path: Path, values: NDArray[Any]) -> Column:
+    """Return a new column that holds `values`."""
+    path.unlink(missing_ok=True)
+    column = Column(path, values.dtype, values.shape[1] if values.ndim == 2 else None)
+    column.append(values)
+    return column
+
+
+def _seal(path: Path) -> list[int]:
+    try:
+        found = path.stat()
+    except OSError:
+        return []
+    return [found.st_ino, found.st_size, found.st_mtime_ns]

@@ -1,0 +1,163 @@
+"""The graph's nodes and relationships as columns, and how what is new joins them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.changes import RelationshipBlock
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mirror.adjacency import MOST_TYPES, Adjacency
+from ringfence.connector.mirror.columns import Column
+from ringfence.connector.mirror.keys import ABSENT, Keys
+from ringfence.connector.rows import NodeBlock, Rejected
+
+UNKNOWN = -1
+End = tuple[str, str, int]
+"""A relationship by the keys of its source and target, and its type."""
+
+
+@dataclass(slots=True)
+class Mirror:
+    """Columns of the graph as far as `watermark_ns`; row i of every node column is one node.
+
+    `epoch` names this numbering of the nodes: a rebuilt mirror has another. `version` grows with
+    every read that adds to it, also with one whose run never lives to save it.
+    """
+
+    identity: str
+    width: int
+    folder: Path
+    epoch: str
+    keys: Keys
+    adjacency: Adjacency
+    class_column: Column
+    created_column: Column
+    feature_column: Column
+    version: int = 0
+    watermark_ns: int | None = None
+    seq: int = 0
+    relationship_count: int = 0
+    class_names: list[str] = field(default_factory=list)
+    evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    dangling: list[End] = field(default_factory=list)
+    rejected: dict[str, Rejected] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes."""
+        return len(self.keys)
+
+    @property
+    def classes(self) -> NDArray[np.int32]:
+        """Index into `class_names` [n]; UNKNOWN where the class was not known when it was read."""
+        return self.class_column.array
+
+    @property
+    def created_ns(self) -> NDArray[np.int64]:
+        """Creation times in nanoseconds [n]."""
+        return self.created_column.array
+
+    @property
+    def features(self) -> NDArray[np.float32]:
+        """Features [n, width], mapped: only rows that are looked at are read."""
+        return self.feature_column.array
+
+    @property
+    def edges(self) -> NDArray[np.int64]:
+        """All relationships as (source, target, type) [3, E]; a copy, made at each call."""
+        return self.adjacency.edges()
+
+    @property
+    def edge_count(self) -> int:
+        """How many distinct relationships there are."""
+        return self.adjacency.count
+
+    def find(self, keys: Sequence[str]) -> NDArray[np.int64]:
+        """Return the row of each key; -1 where it isn't here."""
+        return self.keys.find(keys)
+
+    def advance(self) -> None:
+        """Begin a new version; what is added from now on belongs to it."""
+        self.version = max(time.time_ns(), self.version + 1)
+
+    def add_nodes(self, blocks: list[NodeBlock]) -> NDArray[np.int64]:
+        """Append the nodes that aren't here yet and return their rows."""
+        first = self.size
+        for block in blocks:
+            fresh = np.flatnonzero(self.keys.append(block.keys) != ABSENT)
+            names = [block.classes[i] for i in fresh.tolist()]
+            self.class_column.append(np.array([self._class_index(n) for n in names], np.int32))
+            self.created_column.append(block.created_ns[fresh])
+            self.feature_column.append(block.features[fresh])
+            self._release(block.keys)
+            self.rejected.update({bad.element_id: bad for bad in block.rejected})
+        added = self.size - first
+        self.evaluated = np.append(self.evaluated, np.zeros(added, np.bool_))
+        self.adjacency.grow(self.size, self.version)
+        return np.arange(first, self.size)
+
+    def add_relationships(self, blocks: list[RelationshipBlock]) -> int:
+        """Append relationships; one whose end isn't here yet waits. Return how many are new."""
+        before = self.edge_count
+        for block in blocks:
+            self.add_block(block)
+        late, self.dangling = self.dangling, []
+        for kind in sorted({one[2] for one in late}):
+            part = [one for one in late if one[2] == kind]
+            self.add_block(
+                RelationshipBlock(kind, [a for a, _, _ in part], [b for _, b, _ in part])
+            )
+        self.adjacency.settle(self.version)
+        self.dangling = sorted(set(self.dangling))
+        return self.edge_count - before
+
+    def add_block(self, block: RelationshipBlock) -> None:
+        """Take one block in; `add_relationships` without blocks ends a series of them."""
+        if block.type_index >= MOST_TYPES:
+            raise GraphError(
+                found=f"{block.type_index + 1} relationship types",
+                needed=f"at most {MOST_TYPES} in [[graph.relationships]]",
+            )
+        pairs = zip(block.sources, block.targets, strict=True)
+        inside = [(a, b) for a, b in pairs if b is not None]
+        source = self.find([a for a, _ in inside])
+        target = self.find([b for _, b in inside])
+        here = (source != ABSENT) & (target != ABSENT)
+        for place in np.flatnonzero(~here).tolist():
+            self.dangling.append((*inside[place], block.type_index))
+        self.adjacency.add(source[here], target[here], block.type_index, self.version)
+
+    def _release(self, keys: Sequence[str]) -> None:
+        """A node that can be used now leaves the quarantine."""
+        if self.rejected:
+            now = set(keys)
+            self.rejected = {i: bad for i, bad in self.rejected.items() if bad.node_key not in now}
+
+    def _class_index(self, name: str | None) -> int:
+        if name is None:
+            return UNKNOWN
+        if name not in self.class_names:
+            self.class_names.append(name)
+        return self.class_names.index(name)
+
+
+def create(folder: Path, identity: str, width: int) -> Mirror:
+    """Return an empty mirror in a folder of its own below `folder`."""
+    epoch = f"{time.time_ns():x}-{secrets.token_hex(4)}"
+    place = folder / epoch
+    place.mkdir(parents=True)
+    mirror = Mirror(
+        identity, width, place, epoch, Keys.empty(place), Adjacency.empty(place),
+        Column(place / "classes", np.int32),
+        Column(place / "created_ns", np.int64),
+        Column(place / "features", np.float32, width),
+    )  # fmt: skip
+    mirror.advance()
+    return mirror

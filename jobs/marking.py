@@ -1,0 +1,13 @@
+"""Which nodes of the mirror have been evaluated: SQL knows, the mirror remembers."""
+
+from __future__ import annotations
+
+from ringfence.connector import runs
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.workspace import Workspace
+
+
+def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
+    """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
+    rows = mirror.find(runs.evaluated_keys(workspace.store, workspace.project, mirror.seq))
+    mirror.evaluated[rows[rows >= 0]] = True

@@ -1,0 +1,197 @@
+"""Who hears whom: each node's relationships as a sorted base and a small late part.
+
+A relationship stands at both of its ends, as (other end, code). The code is the relationship type
+times two, plus one at the end where it points to. So one structure answers for every mapping: a
+node hears the sources that point to it, and through undirected types whoever it points to as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.incremental import _gather_kernels as kernels
+
+__all__ = [
+    "Heard",
+    "Incidence",
+    "code_of",
+    "heard",
+    "incidence_of",
+    "neighbour_counts",
+    "with_late",
+]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Incidence:
+    """Relationships by node; row i of the base is ``offsets[i] .. offsets[i + 1]``.
+
+    offsets int64 [base nodes + 1] · others int32, codes uint8 [2 E], sorted by other, then code ·
+    late_nodes int64 [m], sorted, with late_offsets [m + 1], late_others, late_codes: what came
+    since the base was made. size: number of nodes. both: which types are undirected. changed int64
+    [size]: the version at which each node's relationships last changed. version: that of the graph.
+    """
+
+    offsets: Ints
+    others: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    late_nodes: Ints
+    late_offsets: Ints
+    late_others: NDArray[np.int32]
+    late_codes: NDArray[np.uint8]
+    size: int
+    both: NDArray[np.bool_]
+    changed: Ints
+    version: int
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are: two per relationship."""
+        return len(self.others) + len(self.late_others)
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """Whom some nodes hear: sources int32 of rows[r] are ``offsets[r] .. offsets[r + 1]``.
+
+    Each source once, none of them the node itself, in ascending order: the same order whatever the
+    history of the graph, so that sums have the same bits.
+    """
+
+    rows: Ints
+    offsets: Ints
+    sources: NDArray[np.int32]
+
+    def counts(self) -> Ints:
+        """How many nodes each row hears, int64 [rows]."""
+        return np.diff(self.offsets)
+
+
+def code_of(type_index: int, points_here: bool) -> int:
+    """Return the code of a relationship at one of its ends.
+
+    >>> code_of(0, points_here=True), code_of(3, points_here=False)
+    (1, 6)
+    """
+    return type_index * 2 + int(points_here)
+
+
+def heard(graph: Incidence, rows: Ints) -> Heard:
+    """Return whom ``rows`` hear.
+
+    >>> graph = incidence_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> heard(graph, np.array([1, 2])).sources
+    array([0, 2], dtype=int32)
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    late = _late_places(graph, wanted)
+    room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
+    sources = np.empty(room, np.int32)
+    offsets = np.empty(len(wanted) + 1, np.int64)
+    filled = kernels.hear(wanted, *_arrays(graph), late, graph.both, offsets, sources)
+    return Heard(wanted, offsets, sources[:filled])
+
+
+def neighbour_counts(graph: Incidence, rows: Ints) -> Ints:
+    """Return how many distinct neighbours ``rows`` have, whichever way relationships point [n].
+
+    >>> graph = incidence_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> neighbour_counts(graph, np.array([0, 1, 2]))
+    array([1, 2, 1])
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    counts = np.empty(len(wanted), np.int64)
+    kernels.count(wanted, *_arrays(graph), _late_places(graph, wanted), _all(graph), counts)
+    return counts
+
+
+def heard_counts(graph: Incidence, rows: Ints) -> Ints:
+    """Return how many nodes ``rows`` hear [n], without listing them."""
+    wanted = np.ascontiguousarray(rows, np.int64)
+    counts = np.empty(len(wanted), np.int64)
+    kernels.count(wanted, *_arrays(graph), _late_places(graph, wanted), graph.both, counts)
+    return counts
+
+
+def newest_change(graph: Incidence, rows: Ints) -> Ints:
+    """Return the newest version at which each row or any of its neighbours changed [n]."""
+    wanted = np.ascontiguousarray(rows, np.int64)
+    newest = np.empty(len(wanted), np.int64)
+    late = _late_places(graph, wanted)
+    kernels.newest(
+        wanted, graph.offsets, graph.others, graph.late_offsets, graph.late_others, late,
+        graph.changed, newest,
+    )  # fmt: skip
+    return newest
+
+
+def incidence_of(
+    relationships: Ints,
+    nodes: int,
+    undirected: bool = True,
+    changed: Ints | None = None,
+    version: int = 0,
+) -> Incidence:
+    """Return relationships of one type ``[2, E]`` as an incidence without a late part.
+
+    Loops and parallels may be among them; they are left out when nodes listen.
+    """
+    source, target = np.asarray(relationships, np.int64)
+    node = np.concatenate([target, source])
+    other = np.concatenate([source, target])
+    code = np.repeat(np.array([1, 0], np.uint8), [len(source), len(source)])
+    order = np.lexsort((code, other, node))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))])
+    nobody = np.empty(0, np.int64)
+    return Incidence(
+        offsets.astype(np.int64), other[order].astype(np.int32), code[order],
+        nobody, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8),
+        nodes, np.array([undirected]),
+        np.zeros(nodes, np.int64) if changed is None else changed, version,
+    )  # fmt: skip
+
+
+def with_late(graph: Incidence, relationships: Ints, nodes: int, version: int) -> Incidence:
+    """Return ``graph`` grown to ``nodes`` with relationships of type 0 ``[2, E]`` in its late part.
+
+    >>> graph = incidence_of(np.array([[0], [1]]), nodes=2)
+    >>> heard(with_late(graph, np.array([[2], [0]]), nodes=3, version=1), np.array([0])).sources
+    array([1, 2], dtype=int32)
+    """
+    late = incidence_of(relationships, nodes)
+    touched = np.flatnonzero(np.diff(late.offsets))
+    changed = np.full(nodes, version, np.int64)
+    changed[: graph.size] = graph.changed[: graph.size]
+    changed[touched] = version
+    return Incidence(
+        graph.offsets, graph.others, graph.codes,
+        touched, np.append(late.offsets[touched], late.offsets[-1]), late.others, late.codes,
+        nodes, graph.both, changed, version,
+    )  # fmt: skip
+
+
+def _arrays(
+    graph: Incidence,
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8], Ints, NDArray[np.int32], NDArray[np.uint8]]:
+    return (
+        graph.offsets, graph.others, graph.codes,
+        graph.late_offsets, graph.late_others, graph.late_codes,
+    )  # fmt: skip
+
+
+def _late_places(graph: Incidence, rows: Ints) -> Ints:
+    """Where each row stands in the late part; -1 where nothing came late."""
+    if not len(graph.late_nodes):
+        return np.full(len(rows), -1, np.int64)
+    place = np.searchsorted(graph.late_nodes, rows)
+    inside = np.minimum(place, len(graph.late_nodes) - 1)
+    return np.where(graph.late_nodes[inside] == rows, inside, -1)
+
+
+def _all(graph: Incidence) -> NDArray[np.bool_]:
+    return np.ones_like(graph.both)
