@@ -10,6 +10,8 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import select
 
 from ringfence.connector import coverage
 from ringfence.connector.graph import Graph
@@ -17,6 +19,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.quoting import quote
 from ringfence.connector.runs import Writer
 from ringfence.connector.store import dumps
+from ringfence.connector.tables import run
 from ringfence.connector.times import ns_expression
 from ringfence.connector.watermark import count_nodes, count_relationships
 from ringfence.jobs.workspace import Workspace
@@ -34,7 +37,7 @@ def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
         return
     if not 2 <= count_relationships(workspace.graph, workspace.mapping) <= MOST or nodes < 3:
         return
-    found = arrivals(workspace.graph, workspace.mapping)
+    found = arrivals(workspace.graph, workspace.mapping, _marks(workspace))
     if found is None:
         return
     opinion = advise(**found, seed=workspace.settings.model.seed)
@@ -48,7 +51,31 @@ def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
     coverage.set_mark(writer, advice=dumps(body))
 
 
-def arrivals(graph: Graph, mapping: GraphMapping) -> dict[str, Any] | None:
+def _marks(workspace: Workspace) -> NDArray[np.int64]:
+    query = select(run.c.watermark_to_ns).where(
+        run.c.project == workspace.project, run.c.watermark_to_ns.is_not(None)
+    )
+    with workspace.store.reading() as connection:
+        return np.sort(np.array(connection.execute(query).scalars().all(), np.int64))
+
+
+def with_its_node(
+    later: NDArray[np.int64], moments: NDArray[np.int64], marks: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Let an edge that the same run saw first as its later end come with that end.
+
+    Runs see batches: whether an edge was written a second after its nodes, nobody looked between.
+
+    >>> with_its_node(np.array([3, 3]), np.array([5, 12]), np.array([10, 20])).tolist()
+    [3, 12]
+    """
+    same = np.searchsorted(marks, later) == np.searchsorted(marks, moments)
+    return np.where(same, later, moments)
+
+
+def arrivals(
+    graph: Graph, mapping: GraphMapping, marks: NDArray[np.int64]
+) -> dict[str, Any] | None:
     """Read times of nodes and edges as `advise` takes them; None where there are too few."""
     label, key = quote(mapping.label), quote(mapping.key)
     created = f"n.{quote(mapping.created_at)}"
@@ -77,6 +104,7 @@ def arrivals(graph: Graph, mapping: GraphMapping) -> dict[str, Any] | None:
     if len(ends) < 2 or len(times) < 3:
         return None
     pairs, moments = np.array(ends, np.int64), np.array(when, np.int64)
+    moments = with_its_node(times[pairs].max(axis=1), moments, marks)
     order = np.lexsort((moments, pairs[:, 1], pairs[:, 0]))
     pairs, moments = pairs[order], moments[order]
     first = np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1))  # a pair counts once, the oldest
