@@ -38,7 +38,7 @@ RETURN [a IN part | a.{key}] AS sources,
 """
 
 NEW_RELATIONSHIPS = """
-MATCH (a)-[r:{type}]->(b) WHERE r.{created} > $since AND a:{label} AND b:{label}
+MATCH (a)-[r:{type}]->(b) WHERE r.{created} >= $since AND a:{label} AND b:{label}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS part
@@ -99,7 +99,7 @@ def read_nodes(
         features = "[" + ", ".join(f"n.{quote(name)}" for name in mapping.features) + "]"
     query = NODES.format(
         label=quote(mapping.label),
-        where=f"WHERE {created} > $since" if since_ns is not None else "",
+        where=f"WHERE {created} >= $since" if since_ns is not None else "",
         key=f"n.{quote(mapping.key)}",
         features=features,
         class_=f"n.{quote(mapping.class_property)}",

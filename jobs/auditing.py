@@ -50,7 +50,9 @@ def run_audit(
         checkpoints.at("before coverage")
         rows = coverage.record_coverage(writer, coverage_rows(tallies))
         checkpoints.at("coverage in sql")
-        projection.write_coverage(workspace.graph, writer.lease, rows)
+        # all rows, not these alone: the audit before may have died between the two stores
+        shown = [row._asdict() for row in coverage.stored(workspace.store, workspace.project)]
+        projection.write_coverage(workspace.graph, writer.lease, shown)
         checkpoints.at("coverage in graph")
         anchor_head(workspace, writer)
     return AuditReport(found, tuple(rows), any(row["verdict"] == "broken" for row in rows))
