@@ -7,7 +7,7 @@ INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench-conformal docs lock clean
+.PHONY: help demo test lint test-statistics test-faults bench-conformal docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -29,6 +29,11 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 
 test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
 	$(BIN)/pytest -m statistics $(ARGS)
+
+test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
+	$(BIN)/python -m tests.faults.run --faults 1000
+	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
+	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
