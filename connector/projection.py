@@ -25,8 +25,10 @@ from ringfence.connector.times import NANOSECONDS
 
 T = TypeVar("T")
 
+# The first SET takes the lock: a token read before it may be older than what another has written.
 FENCE = """
 MERGE (f:RingfenceFence {project: $project}) ON CREATE SET f.token = $token
+SET f.asked = $token
 WITH f WHERE f.token <= $token
 SET f.token = $token
 RETURN f.token AS token
@@ -107,6 +109,14 @@ def run_id(project: str, seq: int) -> str:
     'payments/7'
     """
     return f"{project}/{seq}"
+
+
+def has_run(graph: Graph, project: str, seq: int) -> bool:
+    """Whether the graph shows run `seq`."""
+    rows = graph.read(
+        "MATCH (r:RingfenceRun {id: $id}) RETURN r.seq AS seq", id=run_id(project, seq)
+    )
+    return bool(rows)
 
 
 def fence_token(graph: Graph, project: str) -> int:
@@ -265,7 +275,7 @@ def _fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) 
             )
         return work(tx)
 
-    return graph.write(fenced)
+    return graph.write(fenced, timeout_seconds=held.seconds)
 
 
 def _moment(ns: int) -> datetime:

@@ -50,6 +50,18 @@ class Store:
         """Return the database's own time, the only clock that leases trust."""
         return int(connection.execute(text(_CLOCK[connection.dialect.name])).scalar_one())
 
+    def end_when_silent(self, connection: Connection, seconds: float) -> None:
+        """Let PostgreSQL end this transaction when its client is silent for so long.
+
+        A frozen process would keep the lease's row locked, and its successor out, for ever. SQLite
+        has nothing of the kind: there others wait until the process goes on or is killed.
+        """
+        if connection.dialect.name == "postgresql":
+            milliseconds = int(seconds * 1000)
+            connection.exec_driver_sql(
+                f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
+            )
+
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()

@@ -62,9 +62,11 @@ def run_audit(
         checkpoints.at("labels read")
         rows = count_coverage(workspace.store, workspace.settings)
         checkpoints.at("before coverage")
-        different, gone = coverage.record_coverage(writer, rows)
+        _, gone = coverage.record_coverage(writer, rows)
         checkpoints.at("coverage in sql")
-        projection.write_coverage(workspace.graph, writer.lease, different, gone)
+        # all rows, not the changed ones alone: the audit before may have died between the stores
+        shown = [row._asdict() for row in coverage.stored(workspace.store, workspace.project)]
+        projection.write_coverage(workspace.graph, writer.lease, shown, gone)
         checkpoints.at("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)
