@@ -84,6 +84,8 @@ def section(name: str, body: dict[str, Any]) -> str:
         NOTES[name],
         table(body["rows"], columns),
     ]
+    if body.get("note"):
+        parts.append(f"Note: {body['note']}.")
     if body.get("curve"):
         parts += ["1,000 new nodes, uniform attachment, graphs of growing size:",
                   table(body["curve"], COLUMNS["incremental"])]  # fmt: skip
