@@ -23,6 +23,7 @@ from ringfence.connector.tables import (
     model,
     quarantine,
     run,
+    schedule,
 )
 
 RUN_COLUMNS = tuple(
@@ -114,6 +115,12 @@ class Look:
             ).scalar()
         evaluated, known = int(evaluated or 0), int(known or 0)
         return {"evaluated": evaluated, "known": known, "unknown": evaluated - known}
+
+    def schedule(self) -> Rows:
+        """Return when each scheduled job is due and how it ended last; empty without a schedule."""
+        return self.rows(
+            select(schedule).where(schedule.c.project == self.project).order_by(schedule.c.job)
+        )
 
     # -- the rest -------------------------------------------------------------------------------
 

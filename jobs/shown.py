@@ -126,6 +126,19 @@ def _quarantine(look: Look) -> Shown:
     return Shown("quarantine", "Quarantine", columns, look.quarantine(), "No node is unusable.")
 
 
+def _schedule(look: Look) -> Shown:
+    columns = (
+        Column("job", "job"),
+        Column("when", "trigger"),
+        Column("due", "due_ns", "time"),
+        Column("ended", "ended_ns", "time"),
+        Column("outcome", "outcome"),
+        Column("words", "words"),
+    )
+    empty = "No schedule has run: ringfence schedule"
+    return Shown("schedule", "Schedule", columns, look.schedule(), empty)
+
+
 def _alarms(look: Look) -> Shown:
     columns = (
         Column("rule", "rule"),
@@ -217,6 +230,7 @@ TABLES: dict[str, Callable[[Look], Shown]] = {
     "drift": _drift,
     "models": _models,
     "quarantine": _quarantine,
+    "schedule": _schedule,
     "alarms": _alarms,
     "alarm-events": _events,
     "chain": _chain,

@@ -23,8 +23,10 @@ def tables(look: Look, *names: str) -> list[Shown]:
     return [TABLES[name](look) for name in names]
 
 
-def today(look: Look, next_run: str) -> Values:
-    """Verdict, last and next run, backlog, quarantine, alarms."""
+def today(look: Look) -> Values:
+    """Verdict, last and next run, backlog, quarantine, alarms, schedule."""
+    due = {row["job"]: row["due_ns"] for row in look.schedule()}.get("score")
+    next_run = words(due) if due else "by hand"
     total, counts, lease = look.total(), look.counts(), look.lease()
     runs = look.runs(last=1)
     last = runs[-1] if runs else None
@@ -48,7 +50,7 @@ def today(look: Look, next_run: str) -> Values:
         "bias": sentence_of(total["bias_words"]) if total else "",
         "facts": facts,
         "figures": [figures.coverage_per_run(look.coverage("run"))],
-        "tables": tables(look, "alarms", "quarantine"),
+        "tables": tables(look, "alarms", "quarantine", "schedule"),
     }
 
 

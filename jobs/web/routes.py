@@ -48,10 +48,7 @@ def page(request: Request, template: str, here: str, values: dict[str, Any]) -> 
 @router.get("/")
 def today(request: Request) -> Response:
     """Today."""
-    dashboard = dashboard_of(request)
-    schedule = getattr(dashboard.settings, "schedule", None)
-    next_run = str(getattr(schedule, "score", "") or "by hand")
-    return page(request, "today.html", "/", pages.today(dashboard.look, next_run))
+    return page(request, "today.html", "/", pages.today(dashboard_of(request).look))
 
 
 @router.get("/coverage")
