@@ -5,15 +5,17 @@ BIN := $(VENV)/bin
 UV := $(BIN)/uv
 INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
+SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics test-faults bench-conformal docs lock clean
+.PHONY: help demo test lint test-statistics test-faults bench bench-audit bench-conformal reproduce screenshots docs \
+  lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
-demo: $(VENV)/.demo ## run everything once on a sample graph, with a real Neo4j
-	$(BIN)/ringfence demo --no-serve
+demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
+	$(BIN)/ringfence demo
 
 test: lint ## the whole suite against real Neo4j, SQLite and PostgreSQL, with coverage
 	$(BIN)/coverage erase
@@ -35,11 +37,25 @@ test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
 	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
 
+bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale; SIZE=--quick for a look
+	for one in incremental reading writing run scale; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+	$(BIN)/python -m benchmarks.report
+
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
 
+screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from the demo's data
+	$(BIN)/ringfence demo --no-serve
+	$(BIN)/python docs/screenshots/take.py .ringfence/demo/ringfence.toml docs/screenshots
+
+bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
+	$(BIN)/python benchmarks/audit_pages.py
+
 docs: $(VENV)/.dev ## the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
+
+reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
+	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)
 
 lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \

@@ -91,23 +91,37 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
 def read_nodes(
     graph: Graph, mapping: GraphMapping, width: int, since_ns: int | None, rows: int
 ) -> Iterator[NodeBlock]:
-    """Yield the nodes created after `since_ns`, or all of them where it is None."""
+    """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
+    where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
+    since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
+    query = _node_query(mapping, where)
+    for record in graph.stream(query, RECORDS, since=since, rows=rows):
+        yield node_block(width, *record.values())
+
+
+def read_again(
+    graph: Graph, mapping: GraphMapping, width: int, element_ids: Sequence[str], rows: int
+) -> Iterator[NodeBlock]:
+    """Yield nodes by the ids that they had when they went to quarantine, if they still exist."""
+    query = _node_query(mapping, "WHERE elementId(n) IN $ids")
+    for record in graph.stream(query, RECORDS, ids=list(element_ids), rows=rows):
+        yield node_block(width, *record.values())
+
+
+def _node_query(mapping: GraphMapping, where: str) -> str:
     created = f"n.{quote(mapping.created_at)}"
     if mapping.features_are_list:
         features = f"n.{quote(mapping.features[0])}"
     else:
         features = "[" + ", ".join(f"n.{quote(name)}" for name in mapping.features) + "]"
-    query = NODES.format(
+    return NODES.format(
         label=quote(mapping.label),
-        where=f"WHERE {created} >= $since" if since_ns is not None else "",
+        where=where,
         key=f"n.{quote(mapping.key)}",
         features=features,
         class_=f"n.{quote(mapping.class_property)}",
         ns=ns_expression(mapping.time_kind, created),
     )
-    since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
-    for record in graph.stream(query, RECORDS, since=since, rows=rows):
-        yield node_block(*record.values(), width=width)
 
 
 def read_relationships(
@@ -117,7 +131,7 @@ def read_relationships(
     new_keys: Sequence[Key],
     rows: int,
 ) -> Iterator[RelationshipBlock]:
-    """Yield relationships created after `since_ns` (None: all of them).
+    """Yield relationships created at `since_ns` or later (None: all of them).
 
     A type without creation times is read by the new nodes it touches, whichever way it points.
     """

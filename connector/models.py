@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -80,12 +81,22 @@ def manifest_of(store: Store, project: str, version: str) -> str:
         return str(connection.execute(query).scalar_one())
 
 
-def members(store: Store, project: str, version: str) -> list[Member]:
-    """Return the labelled nodes of a model version."""
+def class_names(store: Store, project: str) -> dict[str, list[str]]:
+    """Return the classes of every model version, in the order of its p-values."""
     with store.reading() as connection:
         rows = connection.execute(
-            select(member.c.node_key, member.c.role, member.c.class_index).where(
-                member.c.project == project, member.c.version == version
-            )
+            select(model.c.version, model.c.manifest)
+            .where(model.c.project == project)
+            .order_by(model.c.trained_ns, model.c.version)
         )
+        return {row.version: json.loads(row.manifest)["classes"] for row in rows}
+
+
+def members(store: Store, project: str, version: str, role: str | None = None) -> list[Member]:
+    """Return the labelled nodes of a model version, all of them or those of one role."""
+    query = select(member.c.node_key, member.c.role, member.c.class_index).where(
+        member.c.project == project, member.c.version == version
+    )
+    with store.reading() as connection:
+        rows = connection.execute(query if role is None else query.where(member.c.role == role))
         return [Member(*row) for row in rows]

@@ -41,20 +41,25 @@ WITH r UNWIND $classes AS name
 MERGE (:RingfenceClass {project: $project, name: name})
 """
 
+# The class nodes are looked up once per block, not once per relationship; which of a node's
+# relationships stand already is asked once per node. What stands is left as it is.
 SETS = """
 MATCH (run:RingfenceRun {{id: $run}})
+UNWIND $names AS name
+MATCH (c:RingfenceClass {{project: $project, name: name}})
+WITH run, collect(c) AS classes
 UNWIND $rows AS row
 MATCH (n:{label} {{{key}: row.key}})
 MERGE (n)-[e:EVALUATED {{key: row.evaluated}}]->(run)
 ON CREATE SET e.size = row.size, e.alpha = $alpha
-WITH n, row
-CALL (n, row) {{
-  UNWIND row.set AS one
-  MATCH (c:RingfenceClass {{project: $project, name: one.name}})
-  MERGE (n)-[m:MAY_BE]->(c)
-  ON CREATE SET m.p = one.p
+WITH n, row, classes, [(n)-[:MAY_BE]->(c) | c] AS there
+CALL (n, row, classes, there) {{
+  UNWIND range(0, row.size - 1) AS i
+  WITH n, classes[row.places[i]] AS c, row.p[i] AS p, there
+  WHERE NOT c IN there
+  CREATE (n)-[:MAY_BE {{p: p}}]->(c)
 }}
-RETURN row.evaluated AS evaluated
+RETURN collect(row.evaluated) AS evaluated
 """
 
 COVERAGE = """
@@ -63,6 +68,17 @@ MATCH (r:RingfenceRun {id: row.run})
 MERGE (a:CoverageAudit {id: row.id})
 SET a += row.facts
 MERGE (a)-[:AUDITS]->(r)
+"""
+
+COVERAGE_SHOWN = """
+MATCH (a:CoverageAudit {project: $project})
+RETURN a.id AS id, a.at AS at
+"""
+
+COVERAGE_GONE = """
+UNWIND $ids AS id
+MATCH (a:CoverageAudit {id: id})
+DETACH DELETE a
 """
 
 
@@ -158,10 +174,11 @@ def write_sets(
             query,
             run=run_id(row.project, row.seq),
             rows=sets,
+            names=list(classes),
             project=row.project,
             alpha=row.alpha,
         )
-        written = {record["evaluated"] for record in result}
+        written = {key for record in result for key in record["evaluated"]}
         checkpoints.at("inside block")
         return written
 
@@ -213,30 +230,47 @@ def anchored(graph: Graph, project: str) -> tuple[int, str] | None:
     return (int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
 
 
-def write_coverage(graph: Graph, held: Lease, rows: Sequence[dict[str, Any]]) -> None:
-    """Bring (:CoverageAudit) nodes up to date; late classes change them."""
+def show_coverage(graph: Graph, held: Lease, stored: Sequence[Row[Any]]) -> None:
+    """Bring (:CoverageAudit) nodes to what SQL holds; late classes change them, some move on.
+
+    The graph is asked what it shows: an audit before may have died between the two stores.
+    """
+    asked = graph.read(COVERAGE_SHOWN, project=held.project)
+    shown = {row["id"]: row["at"].to_native() for row in asked}
+    rows = {_coverage_id(row): row for row in stored}
     values = [
-        {
-            "id": f"{run_id(row['project'], row['seq'])}/{row['slice']}",
-            "run": run_id(row["project"], row["seq"]),
-            "facts": {
-                **{name: value for name, value in row.items() if name != "audited_ns"},
-                "at": _moment(row["audited_ns"]),
-            },
-        }
-        for row in rows
+        {"id": id_, "run": run_id(row.project, row.seq), "facts": _coverage_facts(row)}
+        for id_, row in rows.items()
+        if shown.get(id_) != _moment(row.audited_ns)
     ]
-    _fenced(graph, held, lambda tx: tx.run(COVERAGE, rows=values).consume())
+    gone = sorted(shown.keys() - rows.keys())
+
+    def work(tx: ManagedTransaction) -> None:
+        tx.run(COVERAGE, rows=values).consume()
+        tx.run(COVERAGE_GONE, ids=gone).consume()
+
+    _fenced(graph, held, work)
+
+
+def _coverage_facts(row: Row[Any]) -> dict[str, Any]:
+    facts = row._asdict()
+    return {**facts, "at": _moment(facts.pop("audited_ns"))}
+
+
+def _coverage_id(row: Row[Any]) -> str:
+    name = f"/{row.name}" if row.name else ""
+    return f"{run_id(row.project, row.seq)}/{row.slice}{name}"
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
-    p = dict(zip(classes, json.loads(one.p_values), strict=True))
+    p, places = json.loads(one.p_values), [classes.index(name) for name in json.loads(one.classes)]
     return {
         "typed": one.node_key,
         "key": decode_key(one.node_key),
         "evaluated": f"{one.project}/{one.node_key}",
         "size": one.size,
-        "set": [{"name": name, "p": p[name]} for name in json.loads(one.classes)],
+        "places": places,
+        "p": [p[place] for place in places],
     }
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.changes import feature_width, read_nodes, read_relationships
+from ringfence.connector.changes import feature_width, read_again, read_nodes, read_relationships
 from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
@@ -108,6 +108,7 @@ def _append(reader: Reader, mirror: Mirror, expected: int = 0) -> Refreshed:
     since = None if from_ns is None else from_ns - overlap_ns
     mirror.advance()
     first, done = mirror.size, 0
+    _take_back(reader, mirror)
     for block in read_nodes(reader.graph, reader.mapping, mirror.width, since, reader.rows):
         mirror.add_nodes([block])
         done += len(block.keys) + len(block.rejected)
@@ -123,3 +124,20 @@ def _append(reader: Reader, mirror: Mirror, expected: int = 0) -> Refreshed:
     mirror.watermark_ns = max(end.watermark_ns, from_ns or end.watermark_ns)
     new_edges = mirror.edge_count - before
     return Refreshed(mirror, new_rows, new_edges, from_ns, "", end.note)
+
+
+def _take_back(reader: Reader, mirror: Mirror) -> None:
+    """Look at quarantined nodes again; those that were mended join with all their relationships."""
+    waiting = list(mirror.rejected)
+    if not waiting:
+        return
+    first = mirror.size
+    mirror.rejected.clear()  # those that are still unusable come back with their reason
+    for block in read_again(reader.graph, reader.mapping, mirror.width, waiting, reader.rows):
+        mirror.add_nodes([block])
+    keys = [decode_key(key) for key in mirror.keys[first:]]
+    if keys:
+        kinds = tuple(replace(kind, created_at=None) for kind in reader.mapping.relationships)
+        mapping = replace(reader.mapping, relationships=kinds)
+        for part in read_relationships(reader.graph, mapping, 0, keys, reader.rows):
+            mirror.add_block(part)

@@ -41,12 +41,12 @@ class UnusableError(Exception):
 
 
 def node_block(
+    width: int,
     ids: Sequence[str],
     keys: Sequence[Any],
     features: Sequence[Any],
     classes: Sequence[Any],
     ns: Sequence[Any],
-    width: int,
 ) -> NodeBlock:
     """Return columns as the server gives them as usable ones; `width` numbers per node.
 

@@ -108,6 +108,17 @@ def undone(store: Store, project: str) -> list[int]:
         return [int(row.seq) for row in rows]
 
 
+def applied_after(store: Store, project: str, seq: int) -> list[int]:
+    """Return the applied runs after `seq`, oldest first."""
+    with store.reading() as connection:
+        rows = connection.execute(
+            select(run.c.seq)
+            .where(run.c.project == project, run.c.seq > seq, run.c.state == "applied")
+            .order_by(run.c.seq)
+        )
+        return [int(row.seq) for row in rows]
+
+
 def close_run(writer: Writer, seq: int, missing: Sequence[str], timings: dict[str, float]) -> None:
     """Mark a run as applied; `missing` nodes had left the graph before their set reached it."""
     project = writer.lease.project
@@ -213,6 +224,7 @@ def _insert_predictions(
                     "p_values": dumps(one.p_values),
                     "scores": dumps(one.scores),
                     "degree": one.degree,
+                    "top_p": max(one.p_values),
                     "in_graph": True,
                 }
                 for one in predictions[start : start + BLOCK]

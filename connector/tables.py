@@ -92,10 +92,15 @@ run = Table(
     Column("software", Text, nullable=False),
     Column("notes", Text, nullable=False),
     Column("timings", Text, nullable=False),
+    Column("calibration_scores", Text),
+    Column("watch", Text),
     PrimaryKeyConstraint("project", "seq"),
     CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
 )
-"""One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set."""
+"""One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
+
+`calibration_scores` are quantiles of the calibration scores on the graph of this run, as JSON;
+`watch` is the state of the watch over exchangeability after it."""
 
 prediction = Table(
     "prediction",
@@ -113,12 +118,57 @@ prediction = Table(
     Column("labelled_ns", BigInteger),
     Column("covered", Boolean),
     Column("covered_naive", Boolean),
+    Column("unseen", Boolean),
+    Column("top_p", Double),
     PrimaryKeyConstraint("project", "node_key"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     Index("prediction_by_run", "project", "seq"),
     Index("prediction_unlabelled", "project", "labelled_ns"),
 )
-"""One evaluated node. The primary key is the rule that a node is evaluated once, ever."""
+"""One evaluated node. The primary key is the rule that a node is evaluated once, ever.
+
+`label` is the newest class noticed, `labelled_ns` when the first one was; `unseen` says that the
+model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits."""
+
+label = Table(
+    "label",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("noticed_ns", BigInteger),
+    Column("label", Text, nullable=False),
+    Column("happened_ns", BigInteger),
+    Column("covered", Boolean, nullable=False),
+    Column("covered_naive", Boolean, nullable=False),
+    Column("unseen", Boolean, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "noticed_ns"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+    Index("label_by_time", "project", "noticed_ns"),
+)
+"""Every class of an evaluated node that an audit noticed, and when: a change keeps both."""
+
+grouping = Table(
+    "grouping",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("property", Text),
+    Column("value", Text, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "property"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+)
+"""The configured groups of an evaluated node, as they were at the first audit after its run."""
+
+audit_mark = Table(
+    "audit_mark",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("audited_ns", BigInteger, nullable=False),
+    Column("labels_ns", BigInteger),
+    Column("grouped_seq", BigInteger, nullable=False),
+    Column("advice", Text),
+)
+"""How far the audit has come: `labelled_at` read up to `labels_ns`, groups up to a run."""
 
 coverage = Table(
     "coverage",
@@ -126,22 +176,71 @@ coverage = Table(
     Column("project", Text),
     Column("seq", BigInteger),
     Column("slice", Text),
+    Column("name", Text),
+    Column("model", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
     Column("audited_ns", BigInteger, nullable=False),
     Column("evaluated", BigInteger, nullable=False),
     Column("known", BigInteger, nullable=False),
     Column("covered", BigInteger, nullable=False),
     Column("covered_naive", BigInteger, nullable=False),
+    Column("unseen", BigInteger, nullable=False),
+    Column("coverage", Double),
     Column("low", Double, nullable=False),
     Column("high", Double, nullable=False),
     Column("p_value", Double, nullable=False),
+    Column("anytime_low", Double, nullable=False),
+    Column("anytime_p", Double, nullable=False),
     Column("mean_size", Double, nullable=False),
+    Column("mean_degree", Double, nullable=False),
+    Column("singletons", BigInteger, nullable=False),
+    Column("singletons_known", BigInteger, nullable=False),
+    Column("singleton_hits", BigInteger, nullable=False),
+    Column("empty", BigInteger, nullable=False),
+    Column("full", BigInteger, nullable=False),
+    Column("bias", Double),
+    Column("bias_words", Text, nullable=False),
     Column("exact", Boolean, nullable=False),
+    Column("raised_by", Text, nullable=False),
     Column("verdict", Text, nullable=False),
     Column("words", Text, nullable=False),
-    PrimaryKeyConstraint("project", "seq", "slice"),
+    PrimaryKeyConstraint("project", "seq", "slice", "name"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
 )
-"""What the classes that became known say about a run; late classes update the row."""
+"""What the classes that became known say; late classes update the row.
+
+Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
+`class` and `group` all runs of the model, at its last run, with the class or `property=value` as
+`name`."""
+
+alarm = Table(
+    "alarm",
+    metadata,
+    Column("project", Text),
+    Column("rule", Text),
+    Column("state", Text, nullable=False),
+    Column("since_ns", BigInteger, nullable=False),
+    Column("checked_ns", BigInteger, nullable=False),
+    Column("words", Text, nullable=False),
+    PrimaryKeyConstraint("project", "rule"),
+    CheckConstraint("state IN ('ok', 'pending', 'firing', 'no data')", name="alarm_state"),
+)
+"""What each alarm rule says now, and since when."""
+
+alarm_event = Table(
+    "alarm_event",
+    metadata,
+    Column("project", Text),
+    Column("n", BigInteger),
+    Column("at_ns", BigInteger, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("was", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("delivered", Text, nullable=False),
+    PrimaryKeyConstraint("project", "n"),
+)
+"""Every change of an alarm's state, and which channels have taken it."""
 
 quarantine = Table(
     "quarantine",
@@ -183,3 +282,24 @@ audit = Table(
     PrimaryKeyConstraint("project", "n"),
 )
 """The append-only chain: hash = HMAC(key, prev + body)."""
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("project", Text),
+    Column("job", Text),
+    Column("trigger", Text, nullable=False),
+    Column("timezone", Text, nullable=False),
+    Column("due_ns", BigInteger),
+    Column("owner", Text),
+    Column("claimed_until_ns", BigInteger),
+    Column("started_ns", BigInteger),
+    Column("ended_ns", BigInteger),
+    Column("outcome", Text),
+    Column("words", Text),
+    Column("failures", BigInteger, nullable=False),
+    Column("failed_ns", BigInteger),
+    Column("failed_words", Text),
+    PrimaryKeyConstraint("project", "job"),
+)
+"""When each scheduled job is due (NULL: switched off), who runs it, how its last run ended."""

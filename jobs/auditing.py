@@ -2,121 +2,163 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from datetime import UTC, datetime
 from typing import Any
 
 from sqlalchemy import Row
 
-from ringfence.connector import checkpoints, coverage, labels, projection
-from ringfence.connector.models import manifest_of
+from ringfence.connector import checkpoints, coverage, groups, labels, projection, runs, watermark
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.labels import Found
+from ringfence.connector.models import class_names
 from ringfence.connector.refresh import Progress
 from ringfence.connector.runs import Writer
+from ringfence.connector.store import Store
+from ringfence.connector.tallies import tallies
+from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.advising import advise_now_and_then
+from ringfence.jobs.alarms import AlarmState, raise_alarms
 from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
+from ringfence.jobs.audit_store import open_audit
+from ringfence.jobs.config import Settings
+from ringfence.jobs.coverage_rows import TOTAL, coverage_rows
 from ringfence.jobs.workspace import Workspace
-from ringfence.models.verdict import judge, sentence
 
-RUN_SLICE = "run"
-TOTAL_SLICE = "total"
+DAY_NS = 86_400 * NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What `ringfence audit` found: classes newly known, coverage rows, the worst verdict."""
+    """What `ringfence audit` found: classes newly known or changed, coverage rows, alarms."""
 
     newly_known: int
+    changed: int
     rows: tuple[dict[str, Any], ...]
-    alarm: bool
+    alarms: tuple[AlarmState, ...]
+
+    @property
+    def alarm(self) -> bool:
+        """Whether some alarm fires."""
+        return any(one.state == "firing" for one in self.alarms)
 
     @property
     def total(self) -> dict[str, Any] | None:
         """The newest model's row over all its runs."""
-        return next((row for row in reversed(self.rows) if row["slice"] == TOTAL_SLICE), None)
+        return next((row for row in reversed(self.rows) if row["slice"] == TOTAL), None)
 
 
 def run_audit(
     workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
 ) -> AuditReport:
-    """Ask the graph for classes, write coverage to SQL and to the graph."""
+    """Ask the graph for classes, write coverage to SQL and to the graph, raise alarms."""
     workspace.require_migrated()
     with workspace.writer() as writer:
         refuse_older_store(workspace, writer)
         recover(workspace, writer, progress)
-        found = _note_classes(workspace, writer, progress)
+        new, changed = _note_classes(workspace, writer, progress)
+        _note_groups(workspace, writer, progress)
         checkpoints.at("labels read")
-        tallies = coverage.tallies(workspace.store, workspace.project)
+        rows = count_coverage(workspace.store, workspace.settings)
         checkpoints.at("before coverage")
-        rows = coverage.record_coverage(writer, coverage_rows(tallies))
+        coverage.record_coverage(writer, rows)
         checkpoints.at("coverage in sql")
-        # all rows, not these alone: the audit before may have died between the two stores
-        shown = [row._asdict() for row in coverage.stored(workspace.store, workspace.project)]
-        projection.write_coverage(workspace.graph, writer.lease, shown)
-        checkpoints.at("coverage in graph")
-        anchor_head(workspace, writer)
-    return AuditReport(found, tuple(rows), any(row["verdict"] == "broken" for row in rows))
-
-
-def _note_classes(workspace: Workspace, writer: Writer, progress: Progress) -> int:
-    classes: dict[str, list[str]] = {}
-    found = asked = 0
-    for block in labels.pending(
-        workspace.store, workspace.project, workspace.settings.engine.read_rows
-    ):
-        known = labels.known_classes(
-            workspace.graph, workspace.mapping, [row.node_key for row in block]
+        projection.show_coverage(
+            workspace.graph, writer.lease, coverage.stored(workspace.store, workspace.project)
         )
-        for version in {row.model for row in block} - set(classes):
-            manifest = manifest_of(workspace.store, workspace.project, version)
-            classes[version] = json.loads(manifest)["classes"]
-        judged = [
-            labels.judge(row, known[row.node_key], classes[row.model])
-            for row in block
-            if row.node_key in known
-        ]
+        checkpoints.at("coverage in graph")
+        advise_now_and_then(workspace, writer)
+        alarms = raise_alarms(writer, workspace.settings)
+        anchor_head(workspace, writer)
+    return AuditReport(new, changed, tuple(rows), alarms)
+
+
+def count_coverage(
+    store: Store, settings: Settings, as_of_ns: int | None = None
+) -> list[dict[str, Any]]:
+    """Return the coverage rows as they are now, or as they were known to be at any time before."""
+    project = settings.project
+    counts = {version: len(names) for version, names in class_names(store, project).items()}
+    by_run = tallies(store, project, counts, "run", as_of_ns)
+    by_class = tallies(store, project, counts, "class", as_of_ns)
+    by_group = tallies(store, project, counts, "group", as_of_ns) if settings.audit.groups else []
+    return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs)
+
+
+def coverage_as_of(settings: Settings, moment: str) -> list[dict[str, Any]]:
+    """Return the coverage rows as they were known at an ISO time; nothing is written."""
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        raise ConfigError(
+            found=f"--as-of {moment!r}", needed="an ISO time such as 2026-01-31T12:00"
+        ) from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    with open_audit(settings) as store:
+        return count_coverage(store, settings, int(at.timestamp() * NANOSECONDS))
+
+
+def _note_classes(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, int]:
+    classes = class_names(workspace.store, workspace.project)
+    labelled_at = workspace.settings.graph.labelled_at
+    blocks = _asked(workspace) if labelled_at is None else _read(workspace, labelled_at)
+    mark = None if labelled_at is None else watermark.horizon(workspace.graph).watermark_ns
+    new = changed = seen = 0
+    for block, found in blocks:
+        fresh = [row for row in block if _differs(row, found)]
+        judged = [labels.judge(row, found[row.node_key], classes[row.model]) for row in fresh]
         labels.record_labels(writer, judged)
-        found += len(judged)
-        asked += len(block)
-        progress("predictions asked about", asked, 0)
-    return found
+        new += sum(row.label is None for row in fresh)
+        changed += sum(row.label is not None for row in fresh)
+        seen += len(block)
+        progress("predictions asked about", seen, 0)
+    if mark is not None:
+        coverage.set_mark(writer, labels_ns=mark)
+    return new, changed
 
 
-def coverage_rows(tallies: Sequence[Row[Any]]) -> list[dict[str, Any]]:
-    """Return a row per run, and one over all runs of each model, at its last run.
-
-    Nodes of different runs of one model share its calibration nodes, and each is evaluated once:
-    the law for all of them together is the same beta-binomial with the larger m.
-    """
-    rows = [_row(RUN_SLICE, [tally]) for tally in tallies]
-    for _, runs in groupby(tallies, key=lambda tally: (tally.model, tally.rule, tally.alpha)):
-        rows.append(_row(TOTAL_SLICE, list(runs)))
-    return rows
+def _differs(row: Row[Any], found: Mapping[str, Found]) -> bool:
+    return row.node_key in found and found[row.node_key].class_ != row.label
 
 
-def _row(name: str, tallies: Sequence[Row[Any]]) -> dict[str, Any]:
-    last = tallies[-1]
-    exact = last.rule == "NodeEx"
-    n = min(
-        float(tally.n_calibration) if exact else tally.effective_calibration for tally in tallies
-    )
-    evaluated, known, covered, naive, size = (
-        int(sum(getattr(tally, name) for tally in tallies))
-        for name in ("evaluated", "known", "covered", "covered_naive", "total_size")
-    )
-    judgement = judge(n, evaluated, known, covered, last.alpha)
-    return {
-        "seq": last.seq,
-        "slice": name,
-        "evaluated": evaluated,
-        "known": known,
-        "covered": covered,
-        "covered_naive": naive,
-        "low": judgement.low,
-        "high": judgement.high,
-        "p_value": judgement.p_value,
-        "mean_size": size / evaluated,
-        "exact": exact,
-        "verdict": judgement.verdict,
-        "words": sentence(judgement, evaluated, known, last.alpha),
-    }
+def _asked(workspace: Workspace) -> Iterator[tuple[list[Row[Any]], dict[str, Found]]]:
+    """Ask for the keys whose class isn't known yet, or was noticed lately."""
+    days = workspace.settings.audit.recheck_days
+    with workspace.store.reading() as connection:
+        again = workspace.store.now_ns(connection) - int(days * DAY_NS)
+    rows = workspace.settings.engine.read_rows
+    for block in labels.pending(workspace.store, workspace.project, rows, again if days else None):
+        keys = [row.node_key for row in block]
+        yield block, labels.known_classes(workspace.graph, workspace.mapping, keys)
+
+
+def _read(
+    workspace: Workspace, labelled_at: str
+) -> Iterator[tuple[list[Row[Any]], dict[str, Found]]]:
+    """Read the classes set since the last audit, going back by the overlap."""
+    mark = coverage.mark_of(workspace.store, workspace.project)
+    since = 0 if mark is None or mark.labels_ns is None else mark.labels_ns
+    engine = workspace.settings.engine
+    since = max(0, since - int(engine.overlap_seconds * NANOSECONDS))
+    for found in labels.classes_since(
+        workspace.graph, workspace.mapping, labelled_at, since, engine.read_rows
+    ):
+        yield labels.predictions_of(workspace.store, workspace.project, list(found)), found
+
+
+def _note_groups(workspace: Workspace, writer: Writer, progress: Progress) -> None:
+    names = workspace.settings.audit.groups
+    mark = coverage.mark_of(workspace.store, workspace.project)
+    done = 0
+    for seq in runs.applied_after(
+        workspace.store, workspace.project, mark.grouped_seq if mark else 0
+    ):
+        rows = workspace.settings.engine.read_rows
+        for block in runs.payload(workspace.store, workspace.project, seq, rows) if names else ():
+            keys = [row.node_key for row in block]
+            found = groups.groups_of(workspace.graph, workspace.mapping, names, keys)
+            groups.record_groups(writer, found)
+            done += len(block)
+            progress("groups", done, 0)
+        coverage.set_mark(writer, grouped_seq=seq)

@@ -12,6 +12,8 @@ import typer
 
 from ringfence import __version__
 from ringfence.jobs.neo4j_command import app as neo4j_app
+from ringfence.jobs.reproduce.command import reproduce
+from ringfence.jobs.schedule.command import schedule
 
 if TYPE_CHECKING:
     from ringfence.jobs.display import Report
@@ -25,6 +27,8 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 app.add_typer(neo4j_app, name="neo4j")
+app.command()(schedule)
+app.command()(reproduce)
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
@@ -83,16 +87,21 @@ def demo(
     arriving: Annotated[int, typer.Option(min=1, help="Batches that arrive later.")] = 5,
     seed: Annotated[int, typer.Option(help="Seed of the sample graph.")] = 7,
     serve: Annotated[
-        bool,
-        typer.Option("--serve/--no-serve", help="Keep Neo4j open afterwards, until Ctrl-C."),
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--serve/--no-serve",
+            help="End with the dashboard open, until Ctrl-C; by default on a terminal only.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run everything once on a sample graph: load, train, score arriving batches, audit."""
     from ringfence.jobs import display
     from ringfence.jobs.demo import run_demo
+    from ringfence.jobs.serving import somebody_watches
 
-    report = run_demo(folder, nodes, arriving, seed, serve=serve, quiet=as_json)
+    stay = not as_json and somebody_watches() if serve is None else serve
+    report = run_demo(folder, nodes, arriving, seed, serve=stay, quiet=as_json)
     if as_json:
         display.print_json(report)
 
@@ -172,11 +181,24 @@ def score(config: Config = None, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def audit(config: Config = None, as_json: AsJson = False) -> None:
+def audit(
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="Only recompute coverage as it was known at this ISO time; no writing."),
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
     """Take in classes that became known and say whether the promise was kept (exit 2: broken)."""
     from ringfence.jobs import printing
-    from ringfence.jobs.auditing import run_audit
+    from ringfence.jobs.auditing import coverage_as_of, run_audit
 
+    if as_of is not None:
+        from ringfence.jobs.config import load
+
+        rows = coverage_as_of(load(config), as_of)
+        printing.show(rows, as_json, lambda: printing.coverage(rows, f"Coverage as of {as_of}"))
+        return
     with _project(config, "auditing") as (workspace, report):
         done = run_audit(workspace, report)
     printing.show(done, as_json, lambda: printing.audit(done))
@@ -242,6 +264,64 @@ def rescore(
     with _project(config, "looking again") as (workspace, report):
         done = run_rescoring(workspace, keys, reason, report)
     printing.show(done, as_json, lambda: printing.rescores(done))
+
+
+@app.command()
+def explain(
+    key: Annotated[str, typer.Argument(help="Key of an evaluated node.")],
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show one node's set with its p-values, run, chain entry, neighbours and class when known."""
+    from ringfence.jobs import printing
+    from ringfence.jobs.explaining import run_explain
+
+    with _project(config, "looking") as (workspace, _):
+        found = run_explain(workspace, key)
+    printing.show(found, as_json, lambda: printing.explanation(found))
+
+
+@app.command()
+def report(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
+        "ringfence-report"
+    ),
+    format_: Annotated[
+        list[str] | None,
+        typer.Option("--format", "-f", help="html, csv, json or parquet; may be repeated."),
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the audit as one self-contained HTML file, and as CSV, JSON or Parquet."""
+    from ringfence.jobs import printing
+    from ringfence.jobs.config import load
+    from ringfence.jobs.report.writing import run_report
+
+    done = run_report(load(config), output, tuple(format_ or ["html"]))
+    printing.show(done, as_json, lambda: printing.report(done))
+
+
+@app.command()
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.")] = None,
+    port: Annotated[int | None, typer.Option(min=0, max=65535, help="0 takes a free one.")] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Open the dashboard in a browser on this machine, until Ctrl-C ends it."""
+    from ringfence.jobs import display
+    from ringfence.jobs.config import load
+    from ringfence.jobs.serving import changed, run_server
+
+    def tell(url: str) -> None:
+        if as_json:
+            display.print_json({"url": url})
+        else:
+            display.say(f"The dashboard is at {url}   (Ctrl-C ends it)")
+        sys.stdout.flush()
+
+    run_server(changed(load(config), host, port), tell)
 
 
 @app.command()

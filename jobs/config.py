@@ -16,21 +16,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, model_validator
+from pydantic import Field, SecretStr, ValidationError, model_validator
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping, TimeKind
+from ringfence.jobs.looking_settings import AlarmSettings, ServeSettings
+from ringfence.jobs.section import Section
 
 DEFAULT_FILE = "ringfence.toml"
 PREFIX = "RINGFENCE_"
 NOT_SETTINGS = ("RINGFENCE_CONFIG", "RINGFENCE_MAVEN_URL", "RINGFENCE_TEST_")
 Fraction01 = Annotated[float, Field(gt=0, lt=1)]
-
-
-class Section(BaseModel):
-    """A table of the file: unknown keys are errors, values never change after loading."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Neo4jSettings(Section):
@@ -69,6 +65,19 @@ class AuditSettings(Section):
         description="Environment only. Key of the audit chain's HMAC; without it a random one is "
         "kept in `[engine] folder`, outside the database.",
     )
+    groups: list[str] = Field(
+        default_factory=list,
+        description="Node properties by which coverage is counted too, such as a region.",
+    )
+    window_runs: int = Field(
+        10, ge=1, description="Coverage is also counted over this many runs; 1 for never."
+    )
+    recheck_days: float = Field(
+        90.0,
+        ge=0,
+        description="A class that was noticed this recently is asked for again: it may have "
+        "changed. Not needed with `[graph] labelled_at`.",
+    )
 
 
 class RelationshipSettings(Section):
@@ -94,6 +103,12 @@ class GraphSettings(Section):
         description="One property that holds a list of numbers, or a list of numeric properties."
     )
     class_property: str = Field(description="Property with the known class; absent where unknown.")
+    labelled_at: str | None = Field(
+        None,
+        description="Property with the time at which the class was set, of the same type as "
+        "`created_at`. With it an audit reads what is new; without it, it asks for every node "
+        "whose class isn't known yet.",
+    )
     created_at: str = Field("created_at", description="Property with a node's creation time.")
     time_kind: TimeKind = Field(
         "zoned",
@@ -122,6 +137,12 @@ class ModelSettings(Section):
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
     patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    batch_size: int = Field(
+        0,
+        ge=0,
+        description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+    )
     class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
     seed: int = Field(
         0,
@@ -161,10 +182,22 @@ class ConformalSettings(Section):
     date: datetime | None = Field(
         None, description="Moment of `date`, with time zone; nodes created later: on arrival."
     )
+    drift_half_life_days: float | None = Field(
+        None,
+        gt=0,
+        description="Let calibration nodes count less with age, half after this many days (Barber "
+        "et al. 2023). Choose it before looking at scores; the guarantee then loses a bounded "
+        "amount, and runs say so. Without it all ages count alike.",
+    )
     edge_test_weight: Literal["one", "exact"] = Field(
         "one",
         description="EdgeEx only: weight of the evaluated node, the paper's 1 (safe) or its own "
         "1/degree (what the lemma proves).",
+    )
+    nonempty: bool = Field(
+        False,
+        description="Put the likeliest class into a set that would be empty, and say so. Can only "
+        "raise coverage.",
     )
 
     @model_validator(mode="after")
@@ -193,6 +226,41 @@ class EngineSettings(Section):
     )
 
 
+class ScheduleSettings(Section):
+    """When `ringfence schedule` does what; an empty text switches a job off."""
+
+    timezone: str = Field("UTC", description="IANA name of the zone in which cron lines are meant.")
+    score: str = Field(
+        "every 10 minutes",
+        description='When to score: a cron line like `*/10 * * * *`, "every 10 minutes", or empty.',
+    )
+    audit: str = Field("every hour", description="When to audit coverage.")
+    reconcile: str = Field("30 3 * * *", description="When to compare graph and SQL and repair.")
+    report: str = Field("", description="When to write the report.")
+    retry_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="How soon a job is tried again after a store or server did not answer or "
+        "another process was at work; other failures wait for the next ring.",
+    )
+    grace_seconds: float = Field(
+        20.0,
+        ge=0,
+        description="How long a run may take to reach a stopping place after SIGTERM or Ctrl-C; "
+        "then the process ends, and the next start finishes the run.",
+    )
+    tick_seconds: float = Field(
+        5.0,
+        gt=0,
+        description="How often the scheduler shows that it lives and looks for jobs that are due.",
+    )
+    stale_seconds: float = Field(
+        60.0,
+        gt=0,
+        description="Without a tick for so long the watchdog ends the process with exit code 3.",
+    )
+
+
 class Settings(Section):
     """A whole `ringfence.toml`."""
 
@@ -205,6 +273,9 @@ class Settings(Section):
     model: ModelSettings = Field(default_factory=ModelSettings)
     conformal: ConformalSettings = Field(default_factory=ConformalSettings)
     engine: EngineSettings = Field(default_factory=EngineSettings)
+    alarms: AlarmSettings = Field(default_factory=AlarmSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
@@ -229,7 +300,12 @@ class Settings(Section):
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
-SECRETS: Any = {"neo4j": {"password"}, "audit": {"password", "key"}}
+SECRETS: Any = {
+    "neo4j": {"password"},
+    "audit": {"password", "key"},
+    "alarms": {"webhook_secret", "smtp_password"},
+    "serve": {"token"},
+}
 
 
 def load(path: Path | None = None, environment: Mapping[str, str] | None = None) -> Settings:

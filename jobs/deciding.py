@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,9 @@ from ringfence.connector.runs import Decision, Prediction
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs import forwarding
 from ringfence.jobs.config import ConformalSettings
+from ringfence.jobs.marking import mark_members
 from ringfence.jobs.model_files import SavedModel
+from ringfence.jobs.observing import filled, observe, plan_watch
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace
@@ -30,6 +32,9 @@ from ringfence.models.evaluation_times import EvaluationPolicy
 from ringfence.models.guarantee import guarantee
 from ringfence.models.incremental import Incidence, neighbour_counts
 from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
+from ringfence.models.weights import drift_weights
+
+NOBODY = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +52,24 @@ def consider(
     """Evaluate the due nodes on the graph as it is now; no decision where nobody is due."""
     mirror, settings = read.mirror, workspace.settings
     _check_width(mirror, model)
-    known = members(workspace.store, workspace.project, model.version)
+    mark_members(workspace, mirror, model.version)
+    known = members(workspace.store, workspace.project, model.version, "calibration")
     graph = forwarding.incidence(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
-    due = _due(mirror, known, graph, settings.conformal, policy)
+    due = _due(mirror, graph, settings.conformal, policy)
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
-    seen = look(workspace, model, mirror, known, graph, due.rows, watch)
+    watching = plan_watch(workspace, model, mirror, known)
+    seen = look(workspace, model, mirror, known, graph, due.rows, watch, also=watching.rows)
     facts = _facts(workspace, model, read, seen.result, due)
-    notes = [seen.words, *_notes(read, seen, settings.conformal.alpha)]
+    facts |= observe(
+        workspace, model, mirror, watching, seen.also_logits, seen.also_degree, seen.result
+    )
+    notes = [seen.words, *_notes(read, seen, settings.conformal)]
+    if settings.conformal.nonempty:
+        result, note = filled(seen.result)
+        seen, notes = replace(seen, result=result), notes + note
     facts["notes"] = json.dumps(notes)
     decided = predictions(mirror, due.rows, seen, model.classes)
     watch.lap("compute")
@@ -71,6 +84,8 @@ class Look:
     degree: NDArray[np.int64]
     absent: int
     words: str
+    also_logits: torch.Tensor
+    also_degree: NDArray[np.int64]
 
 
 def look(
@@ -81,26 +96,41 @@ def look(
     graph: Incidence,
     rows: NDArray[np.int64],
     watch: Stopwatch,
+    also: NDArray[np.int64] = NOBODY,
 ) -> Look:
-    """Evaluate `rows`, calibrated on the graph as it is now; `absent` calibration nodes left it."""
+    """Evaluate `rows`, calibrated on the graph as it is now; `absent` calibration nodes left it.
+
+    The network's outputs at the rows `also` come along.
+    """
     calibration, classes, absent = _calibration(mirror, known)
-    wanted = np.concatenate([calibration, rows])
+    wanted = np.concatenate([calibration, rows, also])
     passed = forwarding.outputs_at(
         workspace.tables, model, mirror, workspace.mapping, graph, wanted
     )
     degree = neighbour_counts(graph, wanted)
     watch.lap("forward")
-    seed, n = model.manifest["seed"], len(calibration)
+    seed, n, m = model.manifest["seed"], len(calibration), len(calibration) + len(rows)
     result = evaluate(
         passed.logits,
         torch.from_numpy(degree),
         Part(torch.arange(n), uniforms_of(mirror, calibration, seed)),
         torch.from_numpy(classes),
-        Part(torch.arange(n, len(wanted)), uniforms_of(mirror, rows, seed)),
+        Part(torch.arange(n, m), uniforms_of(mirror, rows, seed)),
         promise_of(workspace.settings.conformal),
         model.naive_scores,
+        _drift(mirror, calibration, workspace.settings.conformal),
     )
-    return Look(result, degree[n:], absent, passed.words)
+    return Look(result, degree[n:m], absent, passed.words, passed.logits[m:], degree[m:])
+
+
+def _drift(
+    mirror: Mirror, rows: NDArray[np.int64], settings: ConformalSettings
+) -> torch.Tensor | None:
+    """Weights of the calibration nodes by age at the watermark, where the configuration asks."""
+    if settings.drift_half_life_days is None:
+        return None
+    ages = np.maximum((mirror.watermark_ns or 0) - mirror.created_ns[rows], 0)
+    return drift_weights(ages / (86_400 * NANOSECONDS), settings.drift_half_life_days)
 
 
 def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
@@ -145,14 +175,11 @@ def _check_width(mirror: Mirror, model: SavedModel) -> None:
 
 def _due(
     mirror: Mirror,
-    known: list[Member],
     graph: Incidence,
     settings: ConformalSettings,
     policy: EvaluationPolicy,
 ) -> Due:
     open_ = ~mirror.evaluated
-    rows = mirror.find([one.node_key for one in known])
-    open_[rows[rows >= 0]] = False
     already_known = open_ & (mirror.classes != UNKNOWN)
     open_ &= mirror.classes == UNKNOWN
     candidates = np.flatnonzero(open_)
@@ -180,14 +207,20 @@ def _calibration(
     return rows[here], classes[here], int((~here).sum())
 
 
-def _notes(read: Refreshed, seen: Look, alpha: float) -> list[str]:
+def _notes(read: Refreshed, seen: Look, settings: ConformalSettings) -> list[str]:
     notes = [read.note] if read.note else []
     if read.rebuilt:
         notes.append(f"read the whole graph: {read.rebuilt}")
     if seen.absent:
         notes.append(f"{seen.absent} calibration nodes have left the graph")
+    if settings.drift_half_life_days is not None:
+        notes.append(
+            f"calibration nodes count half after {settings.drift_half_life_days:g} days "
+            f"(worth {seen.result.effective_calibration:.4g} of {seen.result.n_calibration}): the "
+            "guarantee loses at most the drift's total-variation bound"
+        )
     if not math.isfinite(seen.result.threshold):
-        notes.append(guarantee(seen.result.n_calibration, alpha).words)
+        notes.append(guarantee(seen.result.n_calibration, settings.alpha).words)
     return notes
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import signal
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +17,7 @@ from ringfence.jobs.config import Settings, load
 from ringfence.jobs.sample_graph import SAMPLE_MAPPING, Batch, batches, reveal, sample_toml
 from ringfence.jobs.sample_graph import load as load_batch
 from ringfence.jobs.scoring import RunReport, run_scoring
+from ringfence.jobs.serving import changed, run_server, show_in_browser
 from ringfence.jobs.training import TrainReport, run_training
 from ringfence.jobs.workspace import Workspace, open_workspace
 from ringfence.models.sample import SampleGraph, sample_graph
@@ -69,11 +69,16 @@ def run_demo(
 
 def _wait(workspace: Workspace, folder: Path) -> None:
     credentials = folder / ".ringfence" / "neo4j" / "credentials.env"
-    display.say(
-        f"Neo4j stays open at {workspace.graph.uri} (login: {credentials}). Ctrl-C ends it."
-    )
+
+    def ready(url: str) -> None:
+        display.say(
+            f"\nThe dashboard is open at {url}\n"
+            f"Neo4j stays open at {workspace.graph.uri} (login: {credentials}). Ctrl-C ends both."
+        )
+        show_in_browser(url)
+
     with suppress(KeyboardInterrupt):
-        signal.pause()
+        run_server(changed(workspace.settings, None, 0), ready)
 
 
 def _line(workspace: Workspace, folder: Path, nodes: int, arriving: int, seed: int) -> DemoReport:
@@ -157,6 +162,8 @@ def _show_next(folder: Path) -> None:
     config = folder / "ringfence.toml"
     display.say(
         "Where to look next:\n"
+        f"  ringfence serve --config {config}     the dashboard\n"
+        f"  ringfence report --config {config}    one HTML file to mail\n"
         f"  ringfence status --config {config}\n"
         f'  ringfence query "MATCH (n)-[r:MAY_BE]->(c:RingfenceClass) '
         f'RETURN n.id, c.name, r.p LIMIT 10" --config {config}\n'

@@ -117,8 +117,11 @@ def say(text: str) -> None:
 
 def print_json(value: Any) -> None:
     """Print a report as JSON."""
-    body = asdict(value) if is_dataclass(value) and not isinstance(value, type) else value
-    sys.stdout.write(json.dumps(body, indent=2, allow_nan=False, default=str) + "\n")
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, default=_plain_value) + "\n")
+
+
+def _plain_value(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def print_error(error: RingfenceError, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from ringfence.connector.changes import feature_width
 from ringfence.connector.embedded import Progress
 from ringfence.connector.errors import ModelError, RingfenceError
 from ringfence.connector.graph import Graph
@@ -17,7 +18,8 @@ from ringfence.connector.migrate_graph import require_graph
 from ringfence.connector.migrate_sql import require_sql
 from ringfence.connector.models import newest_manifest
 from ringfence.connector.store import Store
-from ringfence.connector.watermark import check_time_types
+from ringfence.connector.watermark import check_time_types, count_relationships
+from ringfence.jobs import memory
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings, load
 from ringfence.jobs.workspace import open_graph
@@ -89,6 +91,7 @@ def _graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
     yield from _classes(graph, view, settings)
     yield from _times(graph, view, mapping)
     yield from _relationships(view, mapping)
+    yield from _memory(graph, view, settings)
 
 
 def _property(view: LabelView, name: str) -> Property | None:
@@ -207,6 +210,37 @@ def _relationships(view: LabelView, mapping: GraphMapping) -> Iterator[Finding]:
             )  # fmt: skip
         else:
             yield Finding("ok", f"{kind.count} {wanted.type} relationships")
+
+
+def _memory(graph: Graph, view: LabelView, settings: Settings) -> Iterator[Finding]:
+    """Predict what the graph needs from its counts."""
+    mapping = settings.mapping()
+    try:
+        width = feature_width(graph, mapping)
+    except RingfenceError:
+        return  # said already
+    classes = _property(view, mapping.class_property)
+    need = memory.predict(
+        view.count,
+        count_relationships(graph, mapping),
+        width,
+        settings.model.hidden,
+        classes.distinct if classes else 2,
+        classes.share if classes else 0.0,
+    )
+    text = (
+        f"scoring needs about {memory.words(need.score)} of memory, training "
+        f"{memory.words(need.train)}; mirror and tables {memory.words(need.disk)} of disk"
+    )
+    free = memory.available()
+    if max(need.score, need.train) > free:
+        yield Finding(
+            "warning",
+            f"{text}; {memory.words(free)} of memory are free",
+            "use a machine with more memory, a smaller [model] hidden, or fewer labelled nodes",
+        )
+    else:
+        yield Finding("ok", text)
 
 
 def _store(store: Store, settings: Settings) -> Iterator[Finding]:

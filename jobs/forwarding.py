@@ -73,7 +73,8 @@ def outputs_at(
     width = max(plan.first_width, plan.second_width)
     place = folder / f"{model.version}-{mirror.epoch}"
     large = graph.entries * width > SMALL
-    with _opened(place, plan, mirror) as tables, threads_for(graph.entries, width):
+    # the kernels have threads of their own; torch's would wait for each other block by block
+    with _opened(place, plan, mirror) as tables, threads_for(0, width):
         found = forward(
             plan, graph, mirror.features, wanted, tables, (os.cpu_count() or 1) if large else 1
         )

@@ -7,12 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringfence.jobs.display import print_json, say, table
+from ringfence.jobs.schedule.state import show_schedule
 
 if TYPE_CHECKING:
     from ringfence.jobs.auditing import AuditReport
     from ringfence.jobs.doctor import Finding
+    from ringfence.jobs.explain import Explanation
     from ringfence.jobs.init import Proposal
     from ringfence.jobs.reconciling import ReconcileReport
+    from ringfence.jobs.report.writing import ReportFiles
     from ringfence.jobs.rescoring import RescoreReport
     from ringfence.jobs.sample_graph import SampleReport
     from ringfence.jobs.scoring import RunReport
@@ -96,11 +99,30 @@ def audit(done: AuditReport, title: str = "Coverage") -> None:
     coverage(done.rows, title)
     if done.total:
         say(done.total["words"][:1].upper() + done.total["words"][1:] + ".")
+        if done.total["bias_words"]:
+            say(done.total["bias_words"][:1].upper() + done.total["bias_words"][1:] + ".")
+    if done.changed:
+        say(f"{done.changed} classes have changed since they were noticed; both values are kept.")
+    for one in done.alarms:
+        if one.state in {"firing", "pending"}:
+            say(f"Alarm {one.rule} is {one.state}: {one.words}.")
 
 
 def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:
-    """Show coverage rows as a table."""
-    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in rows])
+    """Show coverage rows: per run with the newest model's total, then classes and groups."""
+    totals = {row["model"]: row for row in rows if row["slice"] == "total"}
+    shown = [row for row in rows if row["slice"] == "run"] + list(totals.values())
+    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in shown])
+    for slice_, words in (("class", "Classes"), ("group", "Groups")):
+        own = [row for row in rows if row["slice"] == slice_]
+        if own:
+            newest = [row for row in own if row["model"] == own[-1]["model"]]
+            newest.sort(key=lambda row: row["p_value"])
+            table(
+                f"{words}, worst first (the promise is for all nodes together)",
+                (slice_, *COVERAGE_COLUMNS[1:]),
+                [(row["name"], *_coverage_cells(row)[1:]) for row in newest],
+            )
 
 
 def _coverage_cells(row: dict[str, Any]) -> tuple[Any, ...]:
@@ -155,6 +177,7 @@ def status(found: Status) -> None:
     if found.quarantine:
         rows = [(one["reason"], one["nodes"]) for one in found.quarantine]
         table("Quarantine", ("reason", "nodes"), rows)
+    show_schedule(found.schedule)
 
 
 def reconciliation(done: ReconcileReport) -> None:
@@ -195,6 +218,41 @@ def rescores(done: RescoreReport) -> None:
     rows = [(key, ", ".join(set_) or "no class conforms") for key, set_ in done.sets.items()]
     table(f"Later looks ({done.reason})", ("node", "set"), rows)
     say(done.guarantee[:1].upper() + done.guarantee[1:] + ".")
+
+
+def explanation(found: Explanation) -> None:
+    """Show `ringfence explain`."""
+    say(f"Node {found.key}: {found.words}.")
+    table(
+        f"p-values (alpha = {found.alpha:g})",
+        ("class", "p", "in the set"),
+        [(one["class"], one["p"], "yes" if one["in_set"] else "no") for one in found.p_values],
+    )
+    run_, last = found.run, found.history[-1] if found.history else None
+    say(
+        f"Run {run_['seq']} by {run_['rule']}, model {run_['model']}, degree {found.degree}; "
+        + (f"chain entry {found.chain['n']}." if found.chain else "no chain entry.")
+    )
+    if last is None:
+        say("Its class is not known yet.")
+    else:
+        held = "in the set" if last["covered"] else "missed by the set"
+        say(f"Its class is {last['label']}: {held}.")
+    if found.groups:
+        say("Groups: " + ", ".join(f"{name} = {value}" for name, value in found.groups.items()))
+    if found.neighbours:
+        rows = [
+            (one["key"], one["class"] or "–", "–" if one["set"] is None else ", ".join(one["set"]))
+            for one in found.neighbours
+        ]
+        table("Neighbours", ("key", "class", "set"), rows)
+
+
+def report(done: ReportFiles) -> None:
+    """Show `ringfence report`."""
+    say(f"Wrote {len(done.files)} file(s), {done.bytes // 1024:,} kB, to {done.folder}")
+    for path in done.files:
+        say(f"  {path}")
 
 
 def findings(found: Sequence[Finding]) -> None:

@@ -52,7 +52,7 @@ def run_rescoring(
         model = model_files.load(workspace.models, recorded)
         mirror = refresh(workspace.reader(progress)).mirror
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
-        known = members(workspace.store, workspace.project, model.version)
+        known = members(workspace.store, workspace.project, model.version, "calibration")
         graph = forwarding.incidence(mirror, workspace.mapping)
         seen = look(workspace, model, mirror, known, graph, rows, Stopwatch())
         looks = predictions(mirror, rows, seen, model.classes)

@@ -16,6 +16,7 @@ from ringfence.jobs import forwarding, model_files
 from ringfence.jobs.applying import apply, recover, refuse_older_store
 from ringfence.jobs.deciding import Due, consider
 from ringfence.jobs.marking import mark_evaluated
+from ringfence.jobs.patience import patiently
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.workspace import Workspace
 
@@ -59,7 +60,7 @@ def run_scoring(
         recorded = newest_manifest(workspace.store, workspace.project)
         model = model_files.load(workspace.models, recorded)
         watch.lap("load model")
-        read = refresh(workspace.reader(progress))
+        read = patiently("reading", lambda: refresh(workspace.reader(progress)))
         mark_evaluated(workspace, read.mirror)
         watch.lap("read")
         checkpoints.at("graph read")

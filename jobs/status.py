@@ -12,6 +12,7 @@ from ringfence.connector import coverage, migrate_sql
 from ringfence.connector.store import Store
 from ringfence.connector.tables import audit, lease, model, prediction, quarantine, run
 from ringfence.connector.times import words
+from ringfence.jobs.schedule.state import read_schedule
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,7 @@ class Status:
     quarantine: tuple[dict[str, Any], ...]
     coverage: tuple[dict[str, Any], ...]
     chain_entries: int
+    schedule: tuple[dict[str, Any], ...]
 
 
 def read_status(store: Store, project: str, last: int = 10) -> Status:
@@ -72,6 +74,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         quarantine=tuple(row._asdict() for row in reasons),
         coverage=tuple(row._asdict() for row in coverage.stored(store, project)),
         chain_entries=int(entries),
+        schedule=read_schedule(store, project),
     )
 
 

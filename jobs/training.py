@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringfence import __version__
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.errors import ModelError
+from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.mirror import UNKNOWN, Mirror
 from ringfence.connector.models import Member, record_model
 from ringfence.connector.refresh import Progress as ReadProgress
@@ -29,6 +29,7 @@ from ringfence.jobs.workspace import Workspace
 from ringfence.models import keyed
 from ringfence.models.fitting import Epoch, Trained
 from ringfence.models.guarantee import guarantee
+from ringfence.models.minibatch import train_in_batches
 from ringfence.models.networks import build
 from ringfence.models.snapshot import Part, calibration_scores
 from ringfence.models.training import train
@@ -113,6 +114,19 @@ def network_options(settings: ModelSettings) -> dict[str, Any]:
     return options
 
 
+def network_of(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:
+    """Return the configured network, untrained; words where there is no such one."""
+    try:
+        return build(
+            settings.network, in_features, classes, seed=settings.seed, **network_options(settings)
+        )
+    except ValueError as error:
+        raise ConfigError(
+            found=f"[model] network: {error}",
+            needed="a network that ringfence has, or a module of your own that passes its checks",
+        ) from None
+
+
 def _class_order(mirror: Mirror) -> list[str]:
     seen = np.unique(mirror.classes[mirror.classes != UNKNOWN])
     classes = sorted(mirror.class_names[i] for i in seen)
@@ -165,10 +179,10 @@ def _fit(
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[roles["train"]])
     cut = len(roles["train"])
-    options = network_options(settings)
+    one_by_one = {"batch_size": settings.batch_size} if settings.batch_size else {}
     with threads_for(edges.size(1), settings.hidden):
-        trained = train(
-            build(settings.network, mirror.width, classes, seed=settings.seed, **options),
+        trained = (train_in_batches if one_by_one else train)(
+            network_of(settings, mirror.width, classes),
             scaling(mirror.features[rows]),
             edges,
             torch.from_numpy(y[rows]),
@@ -181,6 +195,7 @@ def _fit(
             patience=settings.patience,
             class_weights=settings.class_weights,
             on_epoch=on_epoch,
+            **one_by_one,
         )
     return scaling, trained
 

@@ -91,6 +91,18 @@ def expected_coverage(n: float, alpha: float) -> float:
     return 1.0 - _rank(n, read_alpha(alpha)) / (n + 1)
 
 
+def calibration_odds(n: float, alpha: float) -> tuple[float, float]:
+    """Return (a, b) of the Beta(a, b) from which the chance of being covered is drawn.
+
+    a = n + 1 - l, b = l = floor(alpha (n + 1)); b is 0 where every set is full.
+
+    >>> calibration_odds(60, 0.1)
+    (55.0, 6.0)
+    """
+    missed = float(_rank(n, read_alpha(alpha)))
+    return n + 1.0 - missed, missed
+
+
 def smallest_n(alpha: float) -> int:
     """Return the fewest calibration nodes that give a finite threshold: ceil(1 / alpha) - 1.
 

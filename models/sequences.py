@@ -25,6 +25,7 @@ __all__ = [
     "coverage_matrix",
     "edge_sequence",
     "node_sequence",
+    "ordered_sequence",
     "scores_over_time",
 ]
 
@@ -75,6 +76,16 @@ def node_sequence(
     ([0, 0, 1, 2], [0, 1, 2], [1])
     """
     order = np.random.default_rng(seed).permutation(np.setdiff1d(np.arange(nodes), context))
+    return ordered_sequence(edges, nodes, context, order, calibration=calibration, steps=steps)
+
+
+def ordered_sequence(
+    edges: Ints, nodes: int, context: Ints, order: Ints, *, calibration: int, steps: int
+) -> GraphSequence:
+    """Nodes in a given order, such as that of a date: the first ``calibration`` of them calibrate.
+
+    ``order`` holds each node outside ``context`` once. Exchangeable only if the order is random.
+    """
     node_step = np.zeros(nodes, dtype=np.int64)
     node_step[order[calibration:]] = _in_steps(len(order) - calibration, steps)
     edge_step = node_step[edges].max(axis=0, initial=0)

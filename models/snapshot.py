@@ -16,7 +16,7 @@ from torch import Tensor
 from ringfence.models.conformal import p_values, sets_from_p_values, threshold
 from ringfence.models.guarantee import effective_sample_size
 from ringfence.models.scores import aps, aps_true, softmax64, tps, tps_true
-from ringfence.models.weights import edge_weights
+from ringfence.models.weights import edge_weights, with_drift
 
 Rule = Literal["NodeEx", "EdgeEx"]
 Score = Literal["APS", "TPS"]
@@ -53,6 +53,7 @@ class Evaluation:
     threshold_naive: float
     n_calibration: int
     effective_calibration: float
+    calibration_scores: Tensor
 
 
 def degrees(edge_index: Tensor, nodes: int) -> Tensor:
@@ -83,6 +84,7 @@ def evaluate(
     due: Part,
     promise: Promise,
     naive_scores: Tensor,
+    drift: Tensor | None = None,
 ) -> Evaluation:
     """Return sets of the due nodes at level 1 - alpha, calibrated on the graph as it is now.
 
@@ -94,23 +96,26 @@ def evaluate(
         due: the nodes to evaluate; under EdgeEx each has at least one neighbour.
         promise: alpha, rule and score.
         naive_scores: calibration scores on the graph of the day of training, for comparison.
+        drift: `weights.drift_weights` of the calibration nodes [n]; they multiply either rule.
     """
     known = calibration_scores(logits, calibration, calibration_classes, promise.score)
     probabilities = softmax64(logits[due.rows])
     scores = tps(probabilities) if promise.score == "TPS" else aps(probabilities, due.u)
     present = degree[calibration.rows] > 0  # an isolated node doesn't exist yet under EdgeEx
     weights = edge_weights(degree[calibration.rows][present])
+    if drift is not None:
+        weights = with_drift(weights, drift[present])
     alpha = promise.alpha
     if promise.rule == "NodeEx":
-        p = p_values(known, scores)
-        n, effective = len(known), float(len(known))
+        p = p_values(known, scores, drift)
+        n, used = len(known), drift
     else:
         exact = promise.exact_test_weight
         test_weight = edge_weights(degree[due.rows]) if exact else torch.tensor(1.0)
         p = p_values(known[present], scores, weights, test_weight)
-        n = int(present.sum())
-        effective = effective_sample_size(weights) if n else 0.0
-    node = float(threshold(known, alpha))
+        n, used = int(present.sum()), weights
+    effective = float(n) if used is None or n == 0 else effective_sample_size(used)
+    node = float(threshold(known, alpha, drift))
     edge = float(threshold(known[present], alpha, weights))
     return Evaluation(
         scores=scores,
@@ -122,4 +127,5 @@ def evaluate(
         threshold_naive=float(threshold(naive_scores, alpha)),
         n_calibration=n,
         effective_calibration=effective,
+        calibration_scores=known,
     )

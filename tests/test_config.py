@@ -55,7 +55,7 @@ def test_the_environment_wins_over_the_file(write):
     assert (settings.conformal.alpha, settings.project) == (0.05, "payments")
     assert settings.mapping().relationships[0].undirected is False
     assert settings.neo4j.password.get_secret_value() == "secret"
-    assert "secret" not in repr(settings)
+    assert "'secret'" not in repr(settings)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,13 @@ import pytest
 from sqlalchemy import select, update
 
 from ringfence.connector import chain, runs, tables
-from ringfence.connector.errors import LeaseHeld, ModelError, StoreError, WrongVersion
+from ringfence.connector.errors import (
+    ConfigError,
+    LeaseHeld,
+    ModelError,
+    StoreError,
+    WrongVersion,
+)
 from ringfence.connector.keys import encode_key
 from ringfence.jobs.auditing import run_audit
 from ringfence.jobs.scoring import run_scoring
@@ -313,3 +319,46 @@ def test_naive_scores_do_not_move_while_the_graph_grows(grown):
     assert len({run["threshold_naive"] for run in thresholds}) == 1
     assert len({run["threshold_node"] for run in thresholds}) == 3
     assert np.isfinite([run["threshold"] for run in thresholds]).all()
+
+
+def with_settings(workspace, section, **values):
+    settings = workspace.settings
+    part = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: part})
+
+
+def test_drift_weights_are_used_and_recorded_with_the_run(grown):
+    plain = grown.workspace
+    run_training(plain)
+    with open_workspace(
+        with_settings(plain, "conformal", drift_half_life_days=0.00001)
+    ) as workspace:
+        report = run_scoring(workspace)
+        row = last_run(workspace)
+        assert row.effective_calibration < row.n_calibration
+        assert any("count half after 1e-05 days" in note for note in report.run["notes"])
+
+
+def test_a_large_graph_can_be_trained_in_batches(grown):
+    with open_workspace(
+        with_settings(grown.workspace, "model", batch_size=32, max_epochs=10)
+    ) as workspace:
+        assert run_training(workspace).epochs <= 10
+        assert run_scoring(workspace).evaluated > 0
+
+
+@pytest.mark.parametrize("network", ["SAGE", "GAT", "APPNP", "MLP"])
+def test_every_network_runs_the_line(grown, network):
+    with open_workspace(
+        with_settings(grown.workspace, "model", network=network, max_epochs=5)
+    ) as workspace:
+        assert run_training(workspace).network == network
+        assert run_scoring(workspace).evaluated > 0
+
+
+def test_an_unknown_network_is_refused_with_those_that_exist(grown):
+    with (
+        open_workspace(with_settings(grown.workspace, "model", network="GNC")) as workspace,
+        pytest.raises(ConfigError, match="gcn, gat, appnp, sage, mlp"),
+    ):
+        run_training(workspace)

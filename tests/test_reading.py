@@ -335,3 +335,22 @@ def test_blocks_of_any_size_bring_the_same_graph(graph, connected, tmp_path):
         seen.append((sorted(names), ends, len(mirror.rejected), mirror.class_names))
     assert len(seen[0][1]) == 21
     assert seen.count(seen[0]) == 4
+
+
+def test_a_mended_node_leaves_quarantine_with_its_relationships(graph, reader):
+    things(graph, 1, 2)
+    things(graph, 77)
+    graph.run("MATCH (n:Thing {id: 77}) SET n.x = null")
+    graph.run(
+        "MATCH (a:Thing {id: 1}), (b:Thing {id: 77}) "
+        "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+    )
+    assert len(read(reader).mirror.rejected) == 1
+    assert len(read(reader).mirror.rejected) == 1  # still unusable, still listed once
+    graph.run("MATCH (n:Thing {id: 77}) SET n.x = [3.0, 4.0]")
+    mended = read(reader)
+    assert mended.rebuilt == ""
+    assert mended.mirror.rejected == {}
+    assert mended.mirror.keys[-1] == "i:77"
+    assert mended.mirror.edges.tolist() == [[0], [2], [0]]
+    assert mended.new_rows.tolist() == [2]

@@ -49,7 +49,7 @@ def test_the_revisions_make_exactly_the_tables_that_the_code_knows(store):
 def test_a_missing_column_would_be_noticed(store):
     """The negative control of the comparison."""
     with store.transaction() as connection:
-        connection.execute(text("ALTER TABLE coverage DROP COLUMN words"))
+        connection.execute(text("ALTER TABLE run DROP COLUMN notes"))
     with store.reading() as connection:
         context = MigrationContext.configure(
             connection, opts={"version_table": migrate_sql.VERSION_TABLE}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,12 +46,13 @@ class Adjacency:
     @classmethod
     def empty(cls, folder: Path) -> Adjacency:
         """Return the relationships of no nodes."""
-        kinds = {
-            "offsets": np.int64, "others": np.int32, "codes": np.uint8, "stamps": np.int64,
-            "log": np.uint64,
-        }  # fmt: skip
         return cls(
-            folder, **{name: Column(folder / f"{name}.0", kind) for name, kind in kinds.items()}
+            folder,
+            offsets=Column(folder / "offsets.0", np.int64),
+            others=Column(folder / "others.0", np.int32),
+            codes=Column(folder / "codes.0", np.uint8),
+            stamps=Column(folder / "stamps.0", np.int64),
+            log=Column(folder / "log.0", np.uint64),
         )
 
     @property
@@ -80,11 +82,7 @@ class Adjacency:
     def add(self, source: Ints, target: Ints, kind: int, version: int) -> None:
         """Take relationships of one type in; those that are known already change nothing."""
         code = np.uint64(kind * 2 + 1)
-        self.pending.append(
-            target.astype(np.uint64) << np.uint64(36)
-            | source.astype(np.uint64) << np.uint64(8)
-            | code
-        )
+        self.pending.append(_pack(target, source, code))
         if sum(map(len, self.pending)) > PENDING:
             self.settle(version)
             if len(self.late) > max(LEAST_LATE, self.others.rows // 4):
@@ -141,11 +139,7 @@ class Adjacency:
         offsets = self.offsets.array[start : stop + 1]
         nodes = np.repeat(np.arange(start, start + len(offsets) - 1), np.diff(offsets))
         part = slice(int(offsets[0]), int(offsets[-1]))
-        base = (
-            nodes.astype(np.uint64) << np.uint64(36)
-            | self.others.array[part].astype(np.uint64) << np.uint64(8)
-            | self.codes.array[part]
-        )
+        base = _pack(nodes, self.others.array[part], self.codes.array[part])
         return np.sort(np.concatenate([base, late]), kind="stable") if len(late) else base
 
     def edges(self) -> Ints:
@@ -189,6 +183,12 @@ class Adjacency:
         return other << 8 | self.codes.array[places].astype(np.int64)
 
 
+def _pack(node: NDArray[Any], other: NDArray[Any], code: Any) -> Packed:
+    left = node.astype(np.uint64) << np.uint64(36)
+    packed: Packed = left | other.astype(np.uint64) << np.uint64(8) | code
+    return packed
+
+
 def _ends(entries: Packed) -> tuple[Ints, Ints]:
     """Node and other end of each entry."""
     node = (entries >> np.uint64(36)).astype(np.int64)
@@ -199,9 +199,7 @@ def _turned(arrows: Packed) -> Packed:
     """The same relationships as they stand at their sources."""
     target, source = _ends(arrows)
     code = (arrows & np.uint64(255)) - np.uint64(1)
-    return (
-        source.astype(np.uint64) << np.uint64(36) | target.astype(np.uint64) << np.uint64(8) | code
-    )
+    return _pack(source, target, code)
 
 
 def _among(values: Packed, ordered: Packed) -> NDArray[np.bool_]:

@@ -38,7 +38,7 @@ class Column:
     @property
     def row_bytes(self) -> int:
         """Bytes per row."""
-        return self.kind.itemsize * (1 if self.width is None else self.width)
+        return int(self.kind.itemsize) * (1 if self.width is None else self.width)
 
     @property
     def array(self) -> NDArray[Any]:

@@ -88,7 +88,7 @@ class Keys(Sequence[str]):
         self.text.append(np.frombuffer(b"".join(raw), np.uint8))
         self._tail.update(fresh)
         if len(self._tail) > max(TAIL, self.hashes.rows // 4):
-            self.index()
+            self.sort_in()
         return rows
 
     def find(self, keys: Sequence[str]) -> Ints:
@@ -100,7 +100,7 @@ class Keys(Sequence[str]):
             rows[places] = self._look_up([keys[i] for i in places.tolist()])
         return rows
 
-    def index(self) -> None:
+    def sort_in(self) -> None:
         """Sort all keys' hashes; from then on none stands in the dictionary."""
         count = len(self)
         fresh = _hash_bytes(self.text.array, self.ends.array, self.hashes.rows)

@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 
 from ringfence.models.incremental import _gather_kernels as kernels
 
-__all__ = ["Heard", "Incidence", "code_of", "heard", "incidence_of", "neighbour_counts"]
+__all__ = [
+    "Heard",
+    "Incidence",
+    "code_of",
+    "heard",
+    "incidence_of",
+    "neighbour_counts",
+    "with_late",
+]
 
 Ints = NDArray[np.int64]
 
@@ -145,6 +153,25 @@ def incidence_of(
         nobody, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8),
         nodes, np.array([undirected]),
         np.zeros(nodes, np.int64) if changed is None else changed, version,
+    )  # fmt: skip
+
+
+def with_late(graph: Incidence, relationships: Ints, nodes: int, version: int) -> Incidence:
+    """Return ``graph`` grown to ``nodes`` with relationships of type 0 ``[2, E]`` in its late part.
+
+    >>> graph = incidence_of(np.array([[0], [1]]), nodes=2)
+    >>> heard(with_late(graph, np.array([[2], [0]]), nodes=3, version=1), np.array([0])).sources
+    array([1, 2], dtype=int32)
+    """
+    late = incidence_of(relationships, nodes)
+    touched = np.flatnonzero(np.diff(late.offsets))
+    changed = np.full(nodes, version, np.int64)
+    changed[: graph.size] = graph.changed[: graph.size]
+    changed[touched] = version
+    return Incidence(
+        graph.offsets, graph.others, graph.codes,
+        touched, np.append(late.offsets[touched], late.offsets[-1]), late.others, late.codes,
+        nodes, graph.both, changed, version,
     )  # fmt: skip
 
 

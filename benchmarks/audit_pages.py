@@ -1,0 +1,96 @@
+"""How fast the dashboard answers on a store of 1,000,000 predictions: `make bench-audit`.
+
+    python benchmarks/audit_pages.py [predictions] [folder]
+
+Fills a SQLite store with made-up runs (once per folder), serves it, asks each page eleven times and
+prints the median; then shows the plans of the queries that read predictions.
+"""
+
+import json
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from http.client import HTTPConnection
+from pathlib import Path
+from socket import socket
+
+import uvicorn
+from sqlalchemy import text
+
+from ringfence.connector.store import open_store
+from ringfence.jobs.config import load_values
+from ringfence.jobs.sample_store import Plan, fill_store
+from ringfence.jobs.web.app import create_app
+from ringfence.jobs.web.context import Dashboard
+from ringfence.jobs.web.security import guard_of
+
+GOAL_MS = 200
+PATHS = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/5",
+         "/runs/compare?a=1&b=5", "/node?key=account%207-77", "/trail", "/metrics",
+         "/api/v1/status", "/csv/coverage-run")  # fmt: skip
+PLANS = {
+    "one node": "SELECT * FROM prediction WHERE project = 'bench' AND node_key IN ('s:a', 'i:1')",
+    "a run's sets": "SELECT * FROM prediction WHERE project = 'bench' AND seq = 3",
+    "coverage": "SELECT * FROM coverage WHERE project = 'bench' AND slice = 'run'",
+    "classes of a node": "SELECT * FROM label WHERE project = 'bench' AND node_key = 's:a'",
+}
+
+
+def main(predictions: int, folder: Path) -> int:
+    values = {
+        "project": "bench",
+        "neo4j": {"uri": "bolt://127.0.0.1:1"},
+        "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
+        "audit": {"groups": ["region"]},
+    }
+    settings = load_values(values, folder / "ringfence.toml", {})
+    store = open_store(settings.audit.url)
+    if not (folder / "filled").exists():
+        began = time.perf_counter()
+        fill_store(store, settings, Plan(runs=100, per_run=predictions // 100))
+        (folder / "filled").write_text("yes")
+        print(f"filled {predictions:,} predictions in {time.perf_counter() - began:.0f} s")
+    found = _measure(settings, store)
+    with store.reading() as connection:
+        for name, query in PLANS.items():
+            plan = connection.execute(text(f"EXPLAIN QUERY PLAN {query}")).all()
+            print(f"  {name}: {'; '.join(row[3] for row in plan)}")
+    print(json.dumps({"predictions": predictions, "median_ms": found}))
+    return int(max(found.values()) > GOAL_MS)
+
+
+def _measure(settings, store) -> dict[str, float]:
+    door = socket()
+    door.bind(("127.0.0.1", 0))
+    app = create_app(Dashboard(settings, store, guard_of(settings)))
+    server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread.start()
+    while not server.started:
+        time.sleep(0.05)
+    found = {}
+    for path in PATHS:
+        times = [_ask(door.getsockname()[1], path) for _ in range(11)]
+        found[path] = round(statistics.median(times), 1)
+        print(f"  {path:32} {found[path]:8.1f} ms (slowest {max(times):.1f})")
+    server.should_exit = True
+    thread.join()
+    return found
+
+
+def _ask(port: int, path: str) -> float:
+    began = time.perf_counter()
+    connection = HTTPConnection("127.0.0.1", port)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    assert answer.status == 200, path
+    return 1000 * (time.perf_counter() - began)
+
+
+if __name__ == "__main__":
+    many = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    where = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(tempfile.mkdtemp())
+    sys.exit(main(many, where))

@@ -1,0 +1,147 @@
+"""New nodes in a large graph: the incremental pass beside our own full one and PyG's.
+
+    python -m benchmarks.incremental [--quick]
+
+One thread, CPU time, the ways taken one after the other on the same graph in the same process. The
+outputs are wanted at the new nodes and at 2,000 calibration nodes. `full` computes all outputs with
+our kernels; `pyg` is the network's own forward on an edge_index. A graph for which PyG would need
+more memory than there is gets no PyG figure.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+import argparse
+from functools import partial
+
+import numpy as np
+import torch
+
+from benchmarks.measuring import (
+    arriving_ends,
+    available_gb,
+    cpu_seconds,
+    keep,
+    kept,
+    random_ends,
+    show,
+)
+from ringfence.models.incremental import Tables, empty_tables, forward, forward_whole, plan_of
+from ringfence.models.incremental.incidence import heard, incidence_of, with_late
+from ringfence.models.networks import build
+
+CLASSES, HIDDEN, CALIBRATION = 10, 64, 2_000
+SIZES = [(200_000, 2_000_000, 128), (1_000_000, 10_000_000, 64)]
+QUICK = [(20_000, 200_000, 32)]
+CURVE = [10_000, 30_000, 100_000, 300_000]  # the graph of a million stands in the table
+PYG_COPIES = {"gcn": 2.2, "sage": 2.2, "gat": 2.8, "appnp": 2.2}  # of [directed edges, width]
+SPARE_GB = 3  # left to the rest of the machine
+
+
+def copied(tables: Tables) -> Tables:
+    return Tables(
+        tables.first.copy(), tables.second.copy(), tables.scale.copy(), tables.computed.copy(),
+        tables.rows, tables.version,
+    )  # fmt: skip
+
+
+def pyg_seconds(network, name, graph, features):
+    width = CLASSES if name == "appnp" else HIDDEN if name != "sage" else features.shape[1]
+    needed = PYG_COPIES[name] * graph.entries * width * 4 / 1e9 + SPARE_GB
+    if (free := available_gb()) < needed:
+        print(f"PyG's {name} would need about {needed:.0f} GB; {free:.0f} are free: left out")
+        return None, None
+    near = heard(graph, np.arange(graph.size))
+    index = torch.from_numpy(
+        np.stack([near.sources.astype(np.int64), np.repeat(np.arange(graph.size), near.counts())])
+    )
+    x = torch.from_numpy(features[: graph.size])
+    with torch.inference_mode():
+        return cpu_seconds(lambda: network(x, index).numpy())
+
+
+def measure(nodes, relationships, width, attachment, names, batches, with_pyg=True):
+    rng = np.random.default_rng(1)
+    ends = random_ends(rng, nodes, relationships, attachment)
+    graph = incidence_of(ends, nodes)
+    most = max(batches)
+    features = rng.standard_normal((nodes + most, width), dtype=np.float32)
+    calibration = rng.choice(nodes, min(CALIBRATION, nodes // 4), replace=False)
+    arrived = {
+        new: with_late(
+            graph,
+            arriving_ends(rng, nodes, new, relationships // nodes, ends, attachment),
+            nodes + new,
+            version=1,
+        )
+        for new in batches
+    }
+    del ends
+    for name in names:
+        network = build(name, width, CLASSES, hidden=HIDDEN, seed=1).eval()
+        plan = plan_of(network, torch.zeros(width), torch.ones(width))
+        tables = empty_tables(plan, nodes + most)
+        forward_whole(plan, graph, features, tables)
+        base = {
+            "nodes": nodes, "relationships": relationships, "features": width,
+            "attachment": attachment, "network": name,
+        }  # fmt: skip
+        full, whole = cpu_seconds(partial(forward_whole, plan, arrived[most], features), 2)
+        pyg, reference = None, None
+        if with_pyg:
+            pyg, reference = pyg_seconds(network, name, arrived[most], features)
+        drift = None if reference is None else float(np.abs(reference - whole).max())
+        del reference, whole
+        for new in batches:
+            wanted = np.concatenate([calibration, np.arange(nodes, nodes + new)])
+            seconds, found = np.inf, None
+            for _ in range(3):
+                own = copied(tables)
+                work = partial(forward, plan, arrived[new], features, wanted, own)
+                once, found = cpu_seconds(work)
+                seconds = min(seconds, once)
+            exact = forward_whole(plan, arrived[new], features)[wanted]
+            row = {
+                **base, "new": new, "way": found.way, "seconds": seconds, "full_seconds": full,
+                "pyg_seconds": pyg, "full_ratio": full / seconds,
+                "pyg_ratio": None if pyg is None else pyg / seconds,
+                "affected": found.refreshed / (nodes + new),
+                "difference": float(np.abs(exact - found.logits).max()),
+                "difference_to_pyg": drift,
+            }  # fmt: skip
+            show(row)
+            yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small graph, for a look")
+    parser.add_argument("--no-curve", action="store_true")
+    parser.add_argument("--only-curve", action="store_true", help="keep the table as it is")
+    parser.add_argument("--no-pyg", action="store_true")
+    parser.add_argument("--nodes", type=int, help="only the graph of this size")
+    parser.add_argument("--only", help="networks, separated by commas")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    names = given.only.split(",") if given.only else ["gcn", "sage", "gat", "appnp"]
+    batches = [10, 100, 1_000] if given.quick else [10, 100, 1_000, 10_000]
+    rows, curve = (kept("incremental") if given.only_curve else []), []
+    for size in [] if given.only_curve else QUICK if given.quick else SIZES:
+        for attachment in ("uniform", "preferential"):
+            if given.nodes in (None, size[0]):
+                # PyG on a million nodes takes minutes: once is enough
+                pyg = not given.no_pyg and (size[0] < 1_000_000 or attachment == "uniform")
+                rows += measure(*size, attachment, names, batches, pyg)
+                keep("incremental", rows, given.quick, curve=curve)
+    if not given.no_curve:
+        for nodes in [10_000, 30_000] if given.quick else CURVE:
+            ends = (nodes, nodes * 10, 64, "uniform")
+            curve += measure(*ends, ["gcn", "sage", "gat"], [1_000], with_pyg=False)
+    keep("incremental", rows, given.quick, curve=curve)
+
+
+if __name__ == "__main__":
+    main()

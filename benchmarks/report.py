@@ -1,0 +1,164 @@
+"""From the JSON of the benchmarks to docs/benchmarks/README.md and its plots.
+
+python -m benchmarks.report
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from benchmarks.measuring import RESULTS
+
+NAMES = ("incremental", "reading", "writing", "run", "scale")
+TITLES = {
+    "incremental": "New nodes in a large graph: the incremental pass beside full ones",
+    "reading": "Reading a whole graph",
+    "writing": "Writing prediction sets",
+    "run": "A whole run with 1,000 new nodes",
+    "scale": "From ten thousand nodes to a million",
+}
+NOTES = {
+    "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
+    "own forward on an edge_index. Differences are the largest of any logit.",
+    "reading": "Least time on the clock of interleaved rounds. `floor`: the server touches the "
+    "same values and returns one row.",
+    "writing": "3.5 classes per set on average; row by row is timed on a part.",
+    "run": "Seconds on the clock. The nearest alternative, a full GDS cycle (project, GraphSAGE, "
+    "predict.write) on 100,000 nodes and 500,000 relationships, took 4.9 to 10.3 s.",
+    "scale": "CPU seconds of one thread, SAGE, 64 features, 10 relationships per node; `run` is "
+    "load + append 1,000 nodes + forward + save. Mapped features count in the peak as long as "
+    "nobody else wants the memory.",
+}
+
+
+def load(name: str) -> dict[str, Any] | None:
+    path = RESULTS / f"{name}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
+    lines = ["| " + " | ".join(columns.values()) + " |", "|" + "---|" * len(columns)]
+    lines += ["| " + " | ".join(cell(row.get(name)) for name in columns) + " |" for row in rows]
+    return "\n".join(lines)
+
+
+def cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        if value and abs(value) < 1e-4:
+            return f"{value:.0e}"
+        return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "incremental": {
+        "nodes": "nodes", "attachment": "attachment", "network": "network", "new": "new",
+        "way": "way", "seconds": "s", "full_seconds": "full s", "pyg_seconds": "PyG s",
+        "full_ratio": "x full", "pyg_ratio": "x PyG", "affected": "rows computed",
+        "difference": "difference", "difference_to_pyg": "to PyG",
+    },
+    "reading": {
+        "way": "way", "nodes": "nodes", "node_rows_per_s": "nodes/s", "mb_per_s": "MB/s",
+        "nodes_x_plain": "x plain", "relationships_per_s": "relationships/s",
+        "relationships_x_plain": "x plain",
+    },
+    "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
+    "run": {},
+    "scale": {
+        "nodes": "nodes", "fill_seconds": "fill s", "disk_mb": "disk MB", "full_seconds": "full s",
+        "run_load": "load", "run_append": "append", "run_forward": "forward", "run_save": "save",
+        "run_seconds": "run s", "peak_mb": "peak MB", "predicted_mb": "predicted MB",
+        "features_mb": "features MB",
+    },
+}  # fmt: skip
+
+
+def section(name: str, body: dict[str, Any]) -> str:
+    machine = body["machine"]
+    columns = COLUMNS[name] or {key: key for key in body["rows"][0]}
+    parts = [
+        f"## {TITLES[name]}",
+        NOTES[name],
+        table(body["rows"], columns),
+    ]
+    if body.get("curve"):
+        parts += ["1,000 new nodes, uniform attachment, graphs of growing size:",
+                  table(body["curve"], COLUMNS["incremental"])]  # fmt: skip
+    if body.get("exponents"):
+        fitted = ", ".join(f"{key} {value}" for key, value in body["exponents"].items())
+        parts.append(f"Powers of the number of nodes, fitted on the three largest: {fitted}.")
+    plot = f"![{TITLES[name]}]({name}.png)" if draw(name, body) else ""
+    parts += [plot] if plot else []
+    parts.append(
+        f"{machine['cores']} cores, load {machine['load']}, one thread reads "
+        f"{machine['bandwidth_gb_per_s']} GB/s, {machine['at']}. `python -m benchmarks.{name}`."
+    )
+    return "\n\n".join(parts)
+
+
+def draw(name: str, body: dict[str, Any]) -> bool:
+    """Draw the benchmark's plot where there is one and matplotlib is installed."""
+    curves = CURVES[name](body) if name in CURVES else {}
+    if not curves:
+        return False
+    try:
+        import matplotlib
+    except ImportError:
+        return (RESULTS / f"{name}.png").exists()
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    for label, (x, y, style) in curves.items():
+        axes.plot(x, y, style, label=label, marker="o", markersize=3)
+    axes.set(xscale="log", yscale="log", xlabel=AXES[name][0], ylabel=AXES[name][1])
+    axes.grid(visible=True, which="major", alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.tight_layout()
+    figure.savefig(RESULTS / f"{name}.png", dpi=130)
+    figure.savefig(RESULTS / f"{name}.svg")
+    pyplot.close(figure)
+    return True
+
+
+def _incremental(body: dict[str, Any]) -> dict[str, Any]:
+    rows = [*(body.get("curve") or []), *(row for row in body["rows"] if on_the_curve(row))]
+    curves = {}
+    for network in dict.fromkeys(row["network"] for row in rows):
+        own = [row for row in rows if row["network"] == network]
+        x = [row["nodes"] for row in own]
+        curves[f"{network}, full"] = (x, [row["full_seconds"] for row in own], "--")
+        curves[f"{network}, 1,000 new"] = (x, [row["seconds"] for row in own], "-")
+    return curves
+
+
+def on_the_curve(row: dict[str, Any]) -> bool:
+    """The million's row of the table that continues the curve."""
+    large = row["nodes"] >= 1_000_000 and row["attachment"] == "uniform"
+    return large and row["new"] == 1_000 and row["network"] != "appnp"
+
+
+def _scale(body: dict[str, Any]) -> dict[str, Any]:
+    x = [row["nodes"] for row in body["rows"]]
+    lines = {"full pass": "full_seconds", "run with 1,000 new": "run_seconds",
+             "forward of the run": "run_forward"}  # fmt: skip
+    return {label: (x, [row[key] for row in body["rows"]], "-") for label, key in lines.items()}
+
+
+CURVES = {"incremental": _incremental, "scale": _scale}
+AXES = dict.fromkeys(CURVES, ("nodes in the graph", "CPU seconds"))
+
+
+def main() -> None:
+    found = [(name, body) for name in NAMES if (body := load(name))]
+    text = "# Benchmarks\n\nWritten by `make bench`; ratios travel, seconds don't.\n\n"
+    text += "\n\n".join(section(name, body) for name, body in found) + "\n"
+    (RESULTS / "README.md").write_text(text, encoding="utf-8")
+    print(f"wrote {RESULTS / 'README.md'}: {', '.join(name for name, _ in found)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""A Neo4j of its own for a benchmark, filled with the sample graph."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from ringfence.connector import embedded
+from ringfence.connector.graph import Graph, connect
+from ringfence.connector.migrate_graph import create_user_indexes
+from ringfence.jobs.sample_graph import SAMPLE_MAPPING, batches, load
+from ringfence.models.sample import SampleGraph, sample_graph
+
+FEATURES = 64
+
+
+@contextmanager
+def running() -> Iterator[tuple[Graph, str]]:
+    """Yield a connected, empty graph and its password."""
+    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as server:
+        graph = connect(server.uri, server.user, server.password)
+        try:
+            yield graph, server.password
+        finally:
+            graph.close()
+
+
+def filled(
+    graph: Graph, nodes: int, later: int = 0, degree: float = 10.0
+) -> tuple[SampleGraph, list]:
+    """Load `nodes` of a sample, half of known class; return it and the batches still to come."""
+    sample = sample_graph(nodes + later, seed=1, features=FEATURES, mean_degree=degree)
+    first, *rest = batches(sample, [nodes] + ([1_000] * (later // 1_000)))
+    create_user_indexes(graph, SAMPLE_MAPPING)
+    known = np.random.default_rng(0).random(sample.nodes) < 0.5
+    load(graph, sample, first, known, lambda *_: None)
+    return sample, rest

@@ -1,0 +1,71 @@
+"""How much memory and disk a graph will need, from its counts alone, before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+BASE = 950e6  # Python with torch, PyG and numba loaded
+MESSAGES = (
+    3  # copies of [edges, width] that PyG's gather and scatter hold at a time, with gradients
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """Bytes: in memory for a scoring run and for training, and on disk for mirror and tables."""
+
+    score: float
+    train: float
+    disk: float
+
+
+def predict(
+    nodes: int,
+    relationships: int,
+    width: int,
+    hidden: int = 64,
+    classes: int = 10,
+    labelled: float = 0.5,
+) -> Need:
+    """Return what a graph of this size needs.
+
+    Scoring: the largest run is the first one, which computes every row. It holds the kept tables
+    (hidden + 2 classes numbers per node), the neighbours as one list (4 bytes per direction), and
+    stamps. Features are mapped from a file, so the system may take them back at any time.
+
+    Training: the relationships as tensors, and messages along those between labelled nodes.
+
+    >>> need = predict(nodes=1_000_000, relationships=10_000_000, width=64)
+    >>> round(need.score / 1e9, 1), round(need.disk / 1e9, 1)
+    (1.4, 0.8)
+    """
+    tables = nodes * (4 * (hidden + 2 * classes + 1) + 8)
+    mirror = nodes * (4 * width + 4 + 8 + 20 + 12 + 8 + 8 + 1) + relationships * 10
+    scratch = relationships * 8 + nodes * 34
+    inside = relationships * labelled**2 * 2
+    tensors = relationships * (24 + 32 + 48) + nodes * labelled * width * 8
+    return Need(
+        score=BASE + tables + scratch,
+        train=BASE + tensors + inside * hidden * 4 * MESSAGES,
+        disk=mirror + tables,
+    )
+
+
+def available() -> float:
+    """Return the bytes of memory that could be had now; infinity where the system doesn't say."""
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return float("inf")
+    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
+    return int(found[0]) * 1024 if found else float("inf")
+
+
+def words(size: float) -> str:
+    """Return a size that a person reads.
+
+    >>> words(3.2e9), words(4.1e8)
+    ('3.2 GB', '410 MB')
+    """
+    return f"{size / 1e9:.1f} GB" if size >= 1e9 else f"{size / 1e6:.0f} MB"

@@ -1,0 +1,1 @@
+"""`ringfence report`: the audit as files to keep, mail and print."""

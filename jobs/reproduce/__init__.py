@@ -1,0 +1,1 @@
+"""The paper's experiments, remade with the code that production uses."""

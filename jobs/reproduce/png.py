@@ -1,0 +1,105 @@
+"""Panels drawn with matplotlib, as PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ringfence.connector.errors import ConfigError
+from ringfence.jobs.reproduce.panels import Figure, Panel
+
+__all__ = ["write_png"]
+
+DPI = 90
+COLUMN = 4  # names in a legend before it gets a second column
+
+
+def write_png(figure: Figure, path: Path) -> None:
+    """Draw ``figure`` to ``path``, in a 192-colour palette so that the file is small."""
+    pyplot = _pyplot()
+    columns = min(figure.columns, len(figure.panels))
+    rows = -(-len(figure.panels) // columns)
+    drawn, axes = pyplot.subplots(
+        rows, columns, figsize=(4.6 * columns, 3.5 * rows), squeeze=False, layout="constrained"
+    )
+    for place, axis in enumerate(axes.flat):
+        if place < len(figure.panels):
+            _draw(axis, figure.panels[place], drawn)
+        else:
+            axis.set_visible(False)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    drawn.savefig(path, dpi=DPI, metadata={"Software": None})
+    pyplot.close(drawn)
+    _shrink(path)
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib as library
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            found="matplotlib is not installed, and figures need it",
+            needed="the extra `reproduce`",
+            next_step='pip install "ringfence[reproduce]", or add --no-figures',
+        ) from error
+    library.use("agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _draw(axis: Any, panel: Panel, drawn: Any) -> None:
+    if panel.grid is not None:
+        image = axis.imshow(
+            panel.grid.values,
+            extent=(*panel.grid.x, *panel.grid.y),
+            origin="lower",
+            aspect="auto",
+            cmap=panel.grid.scale,
+            interpolation="nearest",
+        )
+        drawn.colorbar(image, ax=axis, label=panel.grid.label)
+    for band in panel.bands:
+        axis.fill_between(
+            band.x, band.low, band.high, color=band.colour, alpha=0.18, lw=0, label=band.label
+        )
+    for bars in panel.bars:
+        axis.bar(
+            bars.x, bars.height, bars.width, color=bars.colour, alpha=0.55, label=bars.label or None
+        )
+    for line in panel.lines:
+        axis.plot(
+            line.x,
+            line.y,
+            color=line.colour,
+            lw=0.7 if line.faint else 2.0,
+            alpha=0.35 if line.faint else 1.0,
+            ls="--" if line.dashed else "-",
+            label=None if line.faint else line.label or None,
+        )
+    for level in panel.levels:
+        axis.axhline(level.y, color="#777777", lw=1.0, ls=":", label=level.label or None)
+    _label(axis, panel)
+
+
+def _label(axis: Any, panel: Panel) -> None:
+    axis.set_title(panel.title, fontsize=10)
+    axis.set_xlabel(panel.x_label, fontsize=9)
+    axis.set_ylabel(panel.y_label, fontsize=9)
+    axis.tick_params(labelsize=8)
+    if panel.y_range is not None:
+        axis.set_ylim(*panel.y_range)
+    if panel.ticks:
+        axis.set_xticks([place for place, _ in panel.ticks], [name for _, name in panel.ticks])
+    handles, labels = axis.get_legend_handles_labels()
+    if labels:
+        columns = 2 if len(labels) > COLUMN else 1
+        axis.legend(handles, labels, fontsize=7, framealpha=0.7, ncols=columns)
+
+
+def _shrink(path: Path) -> None:
+    from PIL import Image
+
+    with Image.open(path) as image:
+        small = image.convert("RGB").quantize(colors=192, dither=Image.Dither.NONE)
+    small.save(path, optimize=True)

@@ -1,0 +1,1 @@
+"""`ringfence schedule`: bells from the configuration, truth in the audit store."""

@@ -1,0 +1,81 @@
+"""What can be scheduled: each job runs on an open workspace and says in words how it went."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.refresh import Progress
+from ringfence.connector.schedules import Ended, Planned
+from ringfence.jobs.config import Settings
+from ringfence.jobs.schedule.triggers import Trigger, parse
+from ringfence.jobs.workspace import Workspace
+
+REPORT_MODULE = "ringfence.jobs.report"
+
+
+def score(workspace: Workspace, progress: Progress) -> Ended:
+    """Evaluate what is new."""
+    from ringfence.jobs.scoring import run_scoring
+
+    done = run_scoring(workspace, progress)
+    finished = f"finished {', '.join(map(str, done.recovered))}; " if done.recovered else ""
+    if done.seq is None:
+        return Ended("done", f"{finished}nothing to evaluate, {done.waiting} waiting")
+    return Ended("done", f"{finished}run {done.seq}: {done.evaluated} evaluated")
+
+
+def audit(workspace: Workspace, progress: Progress) -> Ended:
+    """Take in classes that became known; a broken promise is an alarm, not a failure."""
+    from ringfence.jobs.auditing import run_audit
+
+    done = run_audit(workspace, progress)
+    verdict = done.total["words"] if done.total else "no runs yet"
+    return Ended("alarm" if done.alarm else "done", f"{done.newly_known} newly known; {verdict}")
+
+
+def reconcile(workspace: Workspace, progress: Progress) -> Ended:
+    """Compare graph and SQL, and repair."""
+    module = import_module("ringfence.jobs.reconciling")
+    done = module.run_reconcile(workspace, repair=True, progress=progress)
+    return Ended("done", "nothing to repair" if done.clean else "repaired what differed")
+
+
+def report(workspace: Workspace, progress: Progress) -> Ended:
+    """Write the report."""
+    del progress
+    return Ended("done", str(import_module(REPORT_MODULE).run_report(workspace)))
+
+
+JOBS: dict[str, Callable[[Workspace, Progress], Ended]] = {
+    "score": score,
+    "audit": audit,
+    "reconcile": reconcile,
+    "report": report,
+}
+
+
+def triggers(settings: Settings) -> dict[str, Trigger]:
+    """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
+    wanted = {job: str(getattr(settings.schedule, job)).strip() for job in JOBS}
+    if wanted["report"] and find_spec(REPORT_MODULE) is None:
+        raise ConfigError(
+            found=f"[schedule] report is {wanted['report']!r}, but this ringfence writes no report",
+            needed="an empty text, or a version that has `ringfence report`",
+            next_step='set report = "" in [schedule]',
+        )
+    zone = settings.schedule.timezone
+    found = {job: parse(text, zone, job) for job, text in wanted.items() if text}
+    if not found:
+        raise ConfigError(
+            found=f"[schedule] of project {settings.project!r} switches every job off",
+            needed=f"a time for at least one of {', '.join(JOBS)}",
+        )
+    return found
+
+
+def planned(job: str, trigger: Trigger) -> Planned:
+    """Return a job as the store writes it down."""
+    return Planned(job, trigger.text, trigger.zone, trigger.next_after, trigger.is_interval)

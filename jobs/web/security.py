@@ -1,0 +1,175 @@
+"""Who may see the dashboard: Host check, login by token, sessions, CSRF, rate limit, headers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from ringfence.connector.errors import ConfigError
+from ringfence.jobs.audit_store import secret_text
+from ringfence.jobs.config import Settings
+
+SESSION, CSRF = "ringfence_session", "ringfence_csrf"
+OPEN = ("/login", "/static/", "/healthz", "/readyz", "/favicon.ico")
+SHORTEST_TOKEN = 16
+TRIES, PER_SECONDS = 5, 60.0
+MOST_SESSIONS = 1_000
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+Next = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class Guard:
+    """The door of one running dashboard; sessions live in memory and end with the process."""
+
+    token: str | None
+    hosts: frozenset[str]
+    session_seconds: float
+    https: bool
+    clock: Callable[[], float] = time.monotonic
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    sessions: dict[str, float] = field(default_factory=dict)
+    failures: deque[float] = field(default_factory=deque)
+
+    async def __call__(self, request: Request, call_next: Next) -> Response:
+        """Let a request through, or answer it here."""
+        if host_name(request.headers.get("host", "")) not in self.hosts:
+            answer: Response = PlainTextResponse("this dashboard has another name\n", 400)
+        elif self.may_pass(request):
+            answer = await call_next(request)
+        elif request.url.path.startswith(("/api/", "/metrics", "/csv/")):
+            answer = PlainTextResponse(
+                "log in, or send Authorization: Bearer\n", 401, {"WWW-Authenticate": "Bearer"}
+            )
+        else:
+            answer = RedirectResponse("/login", 303)
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
+        answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
+    def may_pass(self, request: Request) -> bool:
+        """Whether this request needs no login, or has one."""
+        if self.token is None or request.url.path.startswith(OPEN):
+            return True
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._right(given)
+        return self.sessions.get(request.cookies.get(SESSION, ""), 0.0) > self.clock()
+
+    def log_in(self, given: str) -> str | None:
+        """Return a new session for the right token; None for a wrong one."""
+        if not self._right(given):
+            return None
+        now = self.clock()
+        self.sessions = {sid: end for sid, end in self.sessions.items() if end > now}
+        while len(self.sessions) >= MOST_SESSIONS:
+            self.sessions.pop(next(iter(self.sessions)))
+        sid = secrets.token_urlsafe(32)
+        self.sessions[sid] = now + self.session_seconds
+        return sid
+
+    def log_out(self, request: Request) -> None:
+        """End the request's session."""
+        self.sessions.pop(request.cookies.get(SESSION, ""), None)
+
+    def too_often(self) -> bool:
+        """Whether so many wrong tokens came lately that nobody may try now."""
+        now = self.clock()
+        while self.failures and self.failures[0] <= now - PER_SECONDS:
+            self.failures.popleft()
+        return len(self.failures) >= TRIES
+
+    def _right(self, given: str) -> bool:
+        """Compare in constant time, whatever the lengths; count the wrong ones."""
+        if self.too_often():
+            return False
+        one, two = (
+            hmac.digest(self.key, text.encode(), hashlib.sha256)
+            for text in (given, str(self.token))
+        )
+        if hmac.compare_digest(one, two):
+            return True
+        self.failures.append(self.clock())
+        return False
+
+    # -- CSRF: a random cookie, and its HMAC in the form ----------------------------------------
+
+    def form_token(self, nonce: str) -> str:
+        """Return what a form must carry beside the cookie `nonce`."""
+        return hmac.new(self.key, f"csrf {nonce}".encode(), hashlib.sha256).hexdigest()
+
+    def is_own_form(self, request: Request, given: str) -> bool:
+        """Whether a POST comes from a page of ours."""
+        nonce = request.cookies.get(CSRF, "")
+        return bool(nonce) and hmac.compare_digest(given.encode(), self.form_token(nonce).encode())
+
+    def set_cookie(self, answer: Response, name: str, value: str) -> None:
+        """Set a cookie that scripts and other sites never see."""
+        answer.set_cookie(
+            name,
+            value,
+            max_age=int(self.session_seconds),
+            httponly=True,
+            samesite="strict",
+            secure=self.https,
+        )
+
+
+def guard_of(settings: Settings) -> Guard:
+    """Return the configured door; other machines are let in by a token only."""
+    serve = settings.serve
+    token = secret_text(serve.token)
+    if token is not None and len(token) < SHORTEST_TOKEN:
+        raise ConfigError(
+            found=f"RINGFENCE_SERVE_TOKEN has {len(token)} characters",
+            needed=f"{SHORTEST_TOKEN} or more",
+            next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
+        )
+    if token is None and not is_loopback(serve.host):
+        raise ConfigError(
+            found=f"[serve] host {serve.host} can be reached from other machines",
+            needed="a token that people log in with",
+            next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
+        )
+    hosts = {"localhost", "127.0.0.1", "::1", serve.host.lower(), *map(str.lower, serve.hosts)}
+    return Guard(token, frozenset(hosts), serve.session_hours * 3600, serve.https)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header without its port.
+
+    >>> host_name("Example.org:8470"), host_name("[::1]:8470"), host_name("127.0.0.1")
+    ('example.org', '::1', '127.0.0.1')
+    """
+    header = header.strip().lower()
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]

@@ -1,0 +1,354 @@
+"""`ringfence schedule` as real processes: kills, signals, two at once, stores that vanish."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, func, make_url, select, text, update
+from typer.testing import CliRunner
+
+from ringfence.connector import migrate_sql, schedules, tables
+from ringfence.connector.errors import RingfenceError
+from ringfence.connector.store import open_store
+from ringfence.jobs.audit_store import open_audit
+from ringfence.jobs.cli import app
+from ringfence.jobs.config import load
+from ringfence.jobs.schedule.jobs import planned, triggers
+from ringfence.jobs.scoring import run_scoring
+from ringfence.jobs.training import run_training
+
+LIMIT = 180  # seconds; nothing is judged by how long it takes, only by whether it comes
+FAR = "0 0 1 1 *"
+MAIN = "from ringfence.jobs.cli import main; main()"
+
+AT_A_CHECKPOINT = """
+import os, time
+from pathlib import Path
+from ringfence.connector import checkpoints
+marker = Path(os.environ["RINGFENCE_TEST_MARKER"])
+def at(name):
+    if name == "after block" and not marker.exists():
+        marker.touch()
+        {deed}
+checkpoints.at = at
+"""
+
+
+def env(settings, **more):
+    """The environment of a scheduler for `settings`; every job is off but for `more`."""
+    found = {
+        "RINGFENCE_NEO4J_USER": settings.neo4j.user,
+        "RINGFENCE_NEO4J_PASSWORD": settings.neo4j.password.get_secret_value(),
+        "RINGFENCE_AUDIT_URL": settings.audit.url,
+        "RINGFENCE_ENGINE_LEASE_SECONDS": "3",
+        "RINGFENCE_ENGINE_WRITE_ROWS": "20",
+        "RINGFENCE_SCHEDULE_SCORE": "",
+        "RINGFENCE_SCHEDULE_AUDIT": "",
+        "RINGFENCE_SCHEDULE_RECONCILE": "",
+        "RINGFENCE_SCHEDULE_TICK_SECONDS": "0.2",
+        "RINGFENCE_SCHEDULE_RETRY_SECONDS": "0.5",
+    }
+    if settings.audit.password is not None:
+        found["RINGFENCE_AUDIT_PASSWORD"] = settings.audit.password.get_secret_value()
+    return found | more
+
+
+@contextmanager
+def scheduler(folder, environment, code=MAIN, *arguments):
+    """A scheduler in a process of its own; whatever happens, it is gone afterwards."""
+    log = folder / f"scheduler-{time.monotonic_ns()}.log"
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("RINGFENCE_")}
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, "schedule", "--config", "ringfence.toml", *arguments],
+            cwd=folder,
+            env=clean | {"OMP_NUM_THREADS": "1"} | environment,
+            stderr=output,
+            stdout=output,
+        )
+    process.log = log
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def eventually(what, process=None):
+    """Wait until `what()` is true; a process that ended before is shown with its log."""
+    deadline = time.monotonic() + LIMIT
+    while not (found := what()):
+        if process is not None and process.poll() is not None:
+            pytest.fail(f"exit code {process.returncode}:\n{process.log.read_text()}")
+        told = process.log.read_text() if process else ""
+        assert time.monotonic() < deadline, f"it did not happen\n{told}"
+        time.sleep(0.05)
+    return found
+
+
+def ends(process, number=None):
+    """Send a signal and return the exit code."""
+    if number is not None:
+        process.send_signal(number)
+    return process.wait(LIMIT)
+
+
+def rows(settings):
+    with open_audit(settings) as store, store.reading() as connection:
+        return {row.job: row for row in schedules.rows(connection, settings.project)}
+
+
+def make_overdue(settings, job):
+    with open_audit(settings) as store, store.transaction() as connection:
+        connection.execute(
+            update(tables.schedule)
+            .where(tables.schedule.c.job == job)
+            .values(due_ns=store.now_ns(connection) - 1, outcome=None)
+        )
+
+
+def plan(settings, **times):
+    """Write a schedule down as an earlier scheduler would have."""
+    wanted = settings.model_copy(
+        update={
+            "schedule": settings.schedule.model_copy(
+                update={"score": "", "audit": "", "reconcile": ""} | times
+            )
+        }
+    )
+    with open_audit(settings) as store:
+        jobs = [planned(*pair) for pair in triggers(wanted).items()]
+        schedules.plan(store, settings.project, jobs)
+
+
+def count(log, event):
+    return sum(f" {event} " in line for line in log.read_text().splitlines())
+
+
+sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+postgresql = pytest.mark.parametrize("sql_url", ["postgresql"], indirect=True)
+
+
+@postgresql
+def test_two_schedulers_on_one_project_run_each_overdue_job_once(workspace, tmp_path):
+    settings = workspace.settings
+    plan(settings, audit=FAR)
+    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT=FAR)
+    with scheduler(tmp_path, environment) as one, scheduler(tmp_path, environment) as two:
+        for process in (one, two):
+            eventually(lambda p=process: count(p.log, "scheduled"), process)
+        for _ in range(5):
+            make_overdue(settings, "audit")
+            eventually(lambda: rows(settings)["audit"].outcome == "done", one)
+        assert ends(one, signal.SIGTERM) == ends(two, signal.SIGINT) == 0
+    logs = [process.log.read_text() for process in (one, two)]
+    assert sum(count(process.log, "started") for process in (one, two)) == 5, logs
+    assert sum(count(process.log, "done") for process in (one, two)) == 5, logs
+    assert settings.neo4j.password.get_secret_value() not in "".join(logs)
+
+
+@sqlite
+def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start(
+    grown, tmp_path, monkeypatch
+):
+    """One decided run, replayed in blocks of 20: killed, then stopped, then cut, then finished."""
+    workspace, settings = grown.workspace, grown.workspace.settings
+    run_training(workspace)
+    with monkeypatch.context() as broken:
+        broken.setattr("ringfence.connector.projection.write_sets", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run_scoring(workspace)
+    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
+
+    def state():
+        with workspace.store.reading() as connection:
+            return connection.execute(select(tables.run.c.state)).scalars().all()
+
+    def half_way(deed, marker, grace):
+        marked = {
+            "RINGFENCE_TEST_MARKER": str(tmp_path / marker),
+            "RINGFENCE_SCHEDULE_GRACE_SECONDS": grace,
+        }
+        return scheduler(tmp_path, environment | marked, AT_A_CHECKPOINT.format(deed=deed) + MAIN)
+
+    with half_way("os.kill(os.getpid(), 9)", "killed", "60") as process:
+        assert ends(process) == -signal.SIGKILL
+    assert state() == ["decided"]
+
+    with half_way("time.sleep(1)", "stopped", "60") as process:
+        eventually((tmp_path / "stopped").exists, process)
+        assert ends(process, signal.SIGTERM) == 0
+    assert state() == ["decided"]
+    row = rows(settings)["audit"]
+    assert (row.outcome, row.claimed_until_ns) == ("stopped", None)
+
+    with half_way("time.sleep(3600)", "cut", "0.5") as process:
+        eventually((tmp_path / "cut").exists, process)
+        assert ends(process, signal.SIGTERM) == 0
+        assert count(process.log, "cut"), process.log.read_text()
+    assert state() == ["decided"]
+
+    with scheduler(tmp_path, environment) as process:
+        eventually(lambda: state() == ["applied"], process)
+        eventually(lambda: rows(settings)["audit"].outcome == "done", process)
+        assert ends(process, signal.SIGTERM) == 0
+    in_graph = workspace.graph.read("MATCH ()-[e:EVALUATED]->() RETURN count(e) AS n")[0]["n"]
+    with workspace.store.reading() as connection:
+        stored = connection.execute(select(func.count()).select_from(tables.prediction)).scalar()
+    assert in_graph == stored == int((~grown.labelled[grown.first.nodes]).sum())
+
+
+@sqlite
+def test_a_file_that_vanishes_is_said_and_work_goes_on_when_it_is_back(workspace, tmp_path):
+    settings = workspace.settings
+    workspace.store.close()
+    files = [path for path in tmp_path.iterdir() if path.name.startswith("ringfence.db")]
+    away = tmp_path / "away"
+    away.mkdir()
+    with scheduler(tmp_path, env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")) as process:
+        eventually(lambda: count(process.log, "done"), process)
+        for path in files:
+            path.rename(away / path.name)
+        eventually(lambda: count(process.log, "store away"), process)
+        eventually(lambda: count(process.log, "not started"), process)
+        assert not Path(settings.audit.url.removeprefix("sqlite:///")).exists()  # no empty one
+        done = count(process.log, "done")
+        for path in away.iterdir():
+            path.rename(tmp_path / path.name)
+        eventually(lambda: count(process.log, "store back"), process)
+        eventually(lambda: count(process.log, "done") > done, process)
+        assert ends(process, signal.SIGTERM) == 0
+    assert "there is no audit store at" in rows(settings)["audit"].failed_words
+
+
+@postgresql
+def test_a_database_that_refuses_everyone_is_survived(workspace, tmp_path, postgres_server):
+    settings = workspace.settings
+    name = make_url(settings.audit.url).database
+    with scheduler(tmp_path, env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")) as process:
+        eventually(lambda: count(process.log, "done"), process)
+        administer(
+            postgres_server,
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        eventually(lambda: count(process.log, "store away"), process)
+        done = count(process.log, "done")
+        administer(postgres_server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        eventually(lambda: count(process.log, "store back"), process)
+        eventually(lambda: count(process.log, "done") > done, process)
+        assert ends(process, signal.SIGTERM) == 0
+
+
+def administer(server, *statements):
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+MINIMAL = """
+[neo4j]
+uri = "bolt://127.0.0.1:1"
+[graph]
+label = "A"
+key = "id"
+features = "x"
+class_property = "y"
+[schedule]
+tick_seconds = 0.1
+stale_seconds = 2
+"""
+
+DEAD = """
+from apscheduler.jobstores.memory import MemoryJobStore
+calls, own = [], MemoryJobStore.get_next_run_time
+def fails(self):
+    calls.append(1)
+    if len(calls) > 20:
+        raise OSError("the job store is locked")
+    return own(self)
+MemoryJobStore.get_next_run_time = fails
+"""
+
+HANGS = """
+import time
+from apscheduler.jobstores.memory import MemoryJobStore
+calls, own = [], MemoryJobStore.get_due_jobs
+def hangs(self, now):
+    calls.append(1)
+    if len(calls) > 20:
+        time.sleep(3600)
+    return own(self, now)
+MemoryJobStore.get_due_jobs = hangs
+"""
+
+
+@pytest.mark.parametrize(
+    ("sabotage", "words"), [(DEAD, "thread is dead"), (HANGS, "has not ticked for")]
+)
+def test_the_watchdog_ends_a_process_whose_bell_is_dead(tmp_path, sabotage, words):
+    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+    with scheduler(tmp_path, {}, sabotage + MAIN) as process:
+        assert ends(process) == 3
+        assert words in process.log.read_text()
+        assert "supervisor" in process.log.read_text()
+
+
+def test_a_healthy_bell_is_left_alone_although_no_store_is_there(tmp_path):
+    """The negative control of the watchdog: without sabotage it lives on."""
+    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+    with scheduler(tmp_path, {}) as process:
+        eventually(lambda: count(process.log, "store away"), process)
+        time.sleep(4)
+        assert process.poll() is None, process.log.read_text()
+        assert count(process.log, "store away") == 1  # said once, not at every look
+        assert ends(process, signal.SIGTERM) == 0
+
+
+def test_several_projects_share_one_process_and_one_that_fails_does_not_hold_up_the_other(tmp_path):
+    (tmp_path / "ringfence.toml").write_text('project = "one"\n' + MINIMAL)
+    second = tmp_path / "second.toml"
+    second.write_text('project = "two"\n[audit]\nurl = "sqlite:///two.db"\n' + MINIMAL)
+    store = open_store(f"sqlite:///{tmp_path / 'two.db'}")
+    migrate_sql.migrate_sql(store)
+    store.close()
+    with scheduler(tmp_path, {}, MAIN, "--config", str(second), "--json") as process:
+        eventually(
+            lambda: '"event": "failed", "project": "two"' in process.log.read_text(), process
+        )
+        assert '"event": "store away", "project": "one"' in process.log.read_text()
+        assert ends(process, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('timezone = "Mars/Olympus"', "Mars/Olympus"),
+        ('score = "0 0 31 2 *"', "never comes"),
+        ('audit = "now and then"', "every 10 minutes"),
+        ('score = ""\naudit = ""\nreconcile = ""', "switches every job off"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_at_the_start(tmp_path, line, words):
+    (tmp_path / "ringfence.toml").write_text(MINIMAL + line)
+    with pytest.raises(RingfenceError, match=words):
+        triggers(load(tmp_path / "ringfence.toml", {}))
+
+
+def test_the_plan_can_be_looked_at_and_one_project_is_named_once(tmp_path):
+    file = tmp_path / "ringfence.toml"
+    file.write_text(MINIMAL + 'timezone = "Europe/Berlin"')
+    words = ["schedule", "--check", "--json", "--config", str(file)]
+    plan = json.loads(CliRunner().invoke(app, words).stdout)
+    assert [row["job"] for row in plan] == ["score", "audit", "reconcile"]
+    assert plan[2]["next"][0][11:16] == "03:30"
+    twice = CliRunner().invoke(app, [*words, "--config", str(file)])
+    assert "one file per project" in str(twice.exception)
