@@ -91,7 +91,7 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
 def read_nodes(
     graph: Graph, mapping: GraphMapping, width: int, since_ns: int | None, rows: int
 ) -> Iterator[NodeBlock]:
-    """Yield the nodes created after `since_ns`, or all of them where it is None."""
+    """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
     where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
     since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
     query = _node_query(mapping, where)
@@ -131,7 +131,7 @@ def read_relationships(
     new_keys: Sequence[Key],
     rows: int,
 ) -> Iterator[RelationshipBlock]:
-    """Yield relationships created after `since_ns` (None: all of them).
+    """Yield relationships created at `since_ns` or later (None: all of them).
 
     A type without creation times is read by the new nodes it touches, whichever way it points.
     """

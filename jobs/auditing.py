@@ -62,11 +62,11 @@ def run_audit(
         checkpoints.at("labels read")
         rows = count_coverage(workspace.store, workspace.settings)
         checkpoints.at("before coverage")
-        _, gone = coverage.record_coverage(writer, rows)
+        coverage.record_coverage(writer, rows)
         checkpoints.at("coverage in sql")
-        # all rows, not the changed ones alone: the audit before may have died between the stores
-        shown = [row._asdict() for row in coverage.stored(workspace.store, workspace.project)]
-        projection.write_coverage(workspace.graph, writer.lease, shown, gone)
+        projection.show_coverage(
+            workspace.graph, writer.lease, coverage.stored(workspace.store, workspace.project)
+        )
         checkpoints.at("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)

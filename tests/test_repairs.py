@@ -32,7 +32,7 @@ def test_an_audit_that_died_between_the_stores_is_made_good_by_the_next(grown, m
         raise KeyboardInterrupt
 
     with monkeypatch.context() as broken:
-        broken.setattr(projection, "write_coverage", crash)
+        broken.setattr(projection, "show_coverage", crash)
         with pytest.raises(KeyboardInterrupt):
             run_audit(workspace)
     grown.arrive(grown.later[0])  # the next audit's total stands at the next run

@@ -22,7 +22,7 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.chain import chain_key
 from ringfence.connector.keys import decode_key, encode_key
 from ringfence.connector.refresh import identity
-from ringfence.jobs.auditing import coverage_rows
+from ringfence.jobs.auditing import count_coverage
 from ringfence.jobs.verifying import run_verification
 from tests.faults.case import Case
 
@@ -40,11 +40,11 @@ RETURN r.seq AS seq, r.threshold AS threshold, r.alpha AS alpha, r.model AS mode
 """
 COVERAGES = """
 MATCH (a:CoverageAudit {project: $project})-[:AUDITS]->(:RingfenceRun)
-RETURN a.seq AS seq, a.slice AS slice, a.evaluated AS evaluated, a.known AS known,
+RETURN a.seq AS seq, a.slice AS slice, a.name AS name, a.evaluated AS evaluated, a.known AS known,
        a.covered AS covered, a.verdict AS verdict
 """
 CLASSES = "MATCH (c:RingfenceClass {project: $project}) RETURN c.name AS name"
-COUNTED = ("seq", "slice", "evaluated", "known", "covered", "verdict")
+COUNTED = ("seq", "slice", "name", "evaluated", "known", "covered", "verdict")
 
 
 def remember(case: Case) -> list[str]:
@@ -98,7 +98,7 @@ def _doubled(case: Case, shown: list[Any], graph_runs: list[Any]) -> list[str]:
         "MAY_BE of": Counter((row["e"], name) for row in shown for name, _ in row["sets"] if name),
         "nodes of run": Counter(row["seq"] for row in graph_runs),
         "nodes of class": Counter(names),
-        "coverage of": Counter((row["seq"], row["slice"]) for row in coverages),
+        "coverage of": Counter((row["seq"], row["slice"], row["name"]) for row in coverages),
     }
     return [
         f"{n} {what} {which}"
@@ -173,7 +173,7 @@ def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
             found.append(f"the class of {number} is {row.label}, not {expected}")
         elif expected and row.covered != (expected in json.loads(row.classes)):
             found.append(f"covered of {number} is wrong")
-    right = _counted(coverage_rows(coverage.tallies(case.store, case.name)))
+    right = _counted(count_coverage(case.store, case.settings))
     stored = _counted([row._asdict() for row in coverage.stored(case.store, case.name)])
     shown = _counted([row.data() for row in case.graph.read(COVERAGES, project=case.name)])
     for one in right:

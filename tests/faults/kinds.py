@@ -21,13 +21,24 @@ BLOCK_PLACES = ("before block", "inside block", "after block")
 DAY = 86_400.0
 
 
+@dataclass(slots=True)
+class Window:
+    """How long a run takes here, learnt from kills that came too late."""
+
+    seconds: float = 1.0
+
+    def learn(self, in_time: bool) -> None:
+        """Aim earlier after a miss, later after a hit."""
+        self.seconds = max(0.1, self.seconds * (1.2 if in_time else 0.7))
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
     """What a fault may use besides the case: the proxy, and a way to restart Neo4j."""
 
     proxy: Proxy
     restart: Callable[[], None] | None
-    run_seconds: float = 1.0
+    window: Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +66,10 @@ def kill_at_a_place(case: Case, _ground: Ground, place: str = "", **more: object
 def kill_at_a_time(case: Case, ground: Ground) -> Hurt:
     """SIGKILL at a random moment."""
     attempt = start(case.task(case.chance.choice(("score", "score", "audit", "line"))))
-    attempt.ended(case.chance.uniform(0.02, ground.run_seconds))
+    attempt.ended(case.chance.uniform(0.02, ground.window.seconds))
     attempt.signal(signal.SIGKILL)
     outcome = attempt.outcome()
+    ground.window.learn(outcome.kind == "killed")
     return Hurt(outcome.kind == "killed", outcome)
 
 

@@ -21,7 +21,7 @@ from ringfence.connector import embedded
 from tests.faults import checker, kinds
 from tests.faults.breaks import CONTROLS, Control
 from tests.faults.case import LEASE_SECONDS, Case, Servers, open_case
-from tests.faults.kinds import Ground, Hurt
+from tests.faults.kinds import Ground, Hurt, Window
 from tests.faults.proxy import Proxy
 from tests.faults.worker import start
 
@@ -153,7 +153,7 @@ def lane(
         part, wanted = wanted[:PER_CASE], wanted[PER_CASE:]
         number += 1
         with open_case(servers, f"{store}-{seed}-{number}", seed * 1000 + number) as case:
-            hurt(case, _measured(case, ground), part, tally)
+            hurt(case, ground, part, tally)
         print(f"  {store}: {tally.faults.total()} faults", file=sys.stderr, flush=True)
     if rare.get("neo4j_killed"):
         with open_case(servers, f"{store}-{seed}-server", seed) as case:
@@ -164,13 +164,6 @@ def lane(
             with open_case(servers, name, seed, folder) as case:
                 hurt(case, ground, ["disk_full"] * rare["disk_full"], tally)
     return tally
-
-
-def _measured(case: Case, ground: Ground) -> Ground:
-    """How long an undisturbed run takes here, so that kills at random times fall inside it."""
-    before = time.monotonic()
-    start(case.task("line")).outcome()
-    return Ground(ground.proxy, ground.restart, time.monotonic() - before)
 
 
 def _wanted(store: str, faults: int, seed: int) -> list[str]:
@@ -280,7 +273,7 @@ def main() -> int:
 
 def _all(given: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
     uri, auth, restart = stack.enter_context(neo4j(folder))
-    ground = Ground(Proxy(make_url(uri).port or 7687), restart)
+    ground = Ground(Proxy(make_url(uri).port or 7687), restart, Window())
     mountable = given.full_disks and can_mount(folder)
     tallies: dict[str, Tally] = {}
     for store in given.stores:
