@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
@@ -78,6 +79,8 @@ def _row(
         _size(tally), evaluated, known, counts["covered"], tally.alpha,
         anytime_p=anytime_p, looks=looks,
     )  # fmt: skip
+    if not promised and found.verdict == "broken":  # nobody promised it: a reason to look closer
+        found = replace(found, verdict="watch")
     bias, bias_words = selection(known, evaluated - known, _differences(tally))
     words = sentence(found, evaluated, known, tally.alpha, runs=len(parts))
     return {

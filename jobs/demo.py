@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,8 +77,7 @@ def _wait(workspace: Workspace, folder: Path) -> None:
         )
         show_in_browser(url)
 
-    with suppress(KeyboardInterrupt):
-        run_server(changed(workspace.settings, None, 0), ready)
+    run_server(changed(workspace.settings, None, 0), ready)
 
 
 def _line(workspace: Workspace, folder: Path, nodes: int, arriving: int, seed: int) -> DemoReport:

@@ -7,7 +7,7 @@ import socket
 import sys
 import webbrowser
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 
 from ringfence.connector import migrate_sql
 from ringfence.connector.errors import ConfigError
@@ -38,7 +38,8 @@ def run_server(settings: Settings, ready: Callable[[str], None] = lambda _url: N
                 proxy_headers=False,
             )  # fmt: skip
             ready(address(settings, door))
-            uvicorn.Server(config).run(sockets=[door])
+            with suppress(KeyboardInterrupt):  # how a person ends it
+                uvicorn.Server(config).run(sockets=[door])
 
 
 def changed(settings: Settings, host: str | None, port: int | None) -> Settings:

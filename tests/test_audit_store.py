@@ -122,7 +122,7 @@ def test_nothing_on_a_page_scans_the_predictions(filled):
     explain(look, "account 1-1")
     plans = []
     with store.reading() as connection:
-        for query, values in asked:
+        for query, values in asked.copy():
             if query.lstrip().startswith("SELECT") and " prediction" in query.replace("\n", " "):
                 rows = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", values).all()
                 plans += [row[3] for row in rows]

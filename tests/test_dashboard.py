@@ -3,6 +3,7 @@
 import contextlib
 import json
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -368,6 +369,26 @@ def test_the_api_keeps_what_its_description_says(site):
             case.call_and_validate()
 
         keeps()
+
+
+def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
+    folder = site.dashboard.settings.engine.folder.parent
+    (folder / "ringfence.toml").write_text(
+        f"project = {json.dumps(site.dashboard.settings.project)}\n[graph]\nlabel = 'A'\n"
+        "key = 'id'\nfeatures = 'f'\nclass_property = 'kind'\n"
+    )
+    command = [sys.executable, "-c", "from ringfence.jobs.cli import main; main()"]
+    with subprocess.Popen(
+        [*command, "serve", "--port", "0", "--json"],
+        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as process:  # fmt: skip
+        lines = [process.stdout.readline() for _ in range(3)]
+        url = json.loads("".join(lines))["url"]
+        port = int(url.rstrip("/").rpartition(":")[2])
+        served = Site(port, site.dashboard, site.plan)
+        assert served.ask("/healthz").status == 200
+        process.send_signal(signal.SIGINT)
+        assert process.wait(60) == 0, process.stderr.read()
 
 
 def test_serving_needs_no_torch():
