@@ -8,8 +8,8 @@ UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics bench bench-audit bench-conformal reproduce screenshots docs \
-  lock clean
+.PHONY: help demo test lint test-statistics test-faults bench bench-audit bench-conformal reproduce \
+  screenshots docs lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -35,6 +35,11 @@ test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated seque
 bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale; SIZE=--quick for a look
 	for one in incremental reading writing run scale; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
 	$(BIN)/python -m benchmarks.report
+
+test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
+	$(BIN)/python -m tests.faults.run --faults 1000
+	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
+	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal

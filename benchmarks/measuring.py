@@ -73,6 +73,12 @@ def keep(name: str, rows: list[dict[str, Any]], quick: bool, **facts: Any) -> No
     print(f"wrote {path.relative_to(ROOT)}")
 
 
+def kept(name: str) -> list[dict[str, Any]]:
+    """The rows that `keep` wrote last."""
+    rows: list[dict[str, Any]] = json.loads((RESULTS / f"{name}.json").read_text())["rows"]
+    return rows
+
+
 def show(row: dict[str, Any]) -> None:
     print("  ".join(f"{name} {_short(value)}" for name, value in row.items()), flush=True)
 

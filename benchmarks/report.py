@@ -84,6 +84,8 @@ def section(name: str, body: dict[str, Any]) -> str:
         NOTES[name],
         table(body["rows"], columns),
     ]
+    if body.get("note"):
+        parts.append(f"Note: {body['note']}.")
     if body.get("curve"):
         parts += ["1,000 new nodes, uniform attachment, graphs of growing size:",
                   table(body["curve"], COLUMNS["incremental"])]  # fmt: skip
@@ -125,7 +127,7 @@ def draw(name: str, body: dict[str, Any]) -> bool:
 
 
 def _incremental(body: dict[str, Any]) -> dict[str, Any]:
-    rows = body.get("curve") or []
+    rows = [*(body.get("curve") or []), *(row for row in body["rows"] if on_the_curve(row))]
     curves = {}
     for network in dict.fromkeys(row["network"] for row in rows):
         own = [row for row in rows if row["network"] == network]
@@ -133,6 +135,12 @@ def _incremental(body: dict[str, Any]) -> dict[str, Any]:
         curves[f"{network}, full"] = (x, [row["full_seconds"] for row in own], "--")
         curves[f"{network}, 1,000 new"] = (x, [row["seconds"] for row in own], "-")
     return curves
+
+
+def on_the_curve(row: dict[str, Any]) -> bool:
+    """The million's row of the table that continues the curve."""
+    large = row["nodes"] >= 1_000_000 and row["attachment"] == "uniform"
+    return large and row["new"] == 1_000 and row["network"] != "appnp"
 
 
 def _scale(body: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,13 @@ import hashlib
 import hmac
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from ringfence.connector.errors import StoreError
 from ringfence.connector.store import dumps
 from ringfence.connector.tables import audit
 
@@ -22,10 +24,30 @@ def chain_key(configured: str | None, folder: Path) -> bytes:
     path = folder / "audit.key"
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        _write_key(path)
+    key = path.read_text().strip().encode()
+    if not key:
+        raise StoreError(
+            found=f"{path} is empty",
+            needed="the key of the audit chain",
+            next_step="restore the file from a backup; if nothing was scored yet, delete it",
+        )
+    return key
+
+
+def _write_key(path: Path) -> None:
+    """Write a whole key, or none: it appears under its name when it is on the disk."""
+    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
         with os.fdopen(descriptor, "w") as file:
             file.write(secrets.token_hex(32))
-    return path.read_text().strip().encode()
+            file.flush()
+            os.fsync(file.fileno())
+        with suppress(FileExistsError):  # another process was first: its key counts
+            os.link(temporary, path)
+    finally:
+        temporary.unlink()
 
 
 def append(

@@ -38,7 +38,7 @@ RETURN [a IN part | a.{key}] AS sources,
 """
 
 NEW_RELATIONSHIPS = """
-MATCH (a)-[r:{type}]->(b) WHERE r.{created} > $since AND a:{label} AND b:{label}
+MATCH (a)-[r:{type}]->(b) WHERE r.{created} >= $since AND a:{label} AND b:{label}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS part
@@ -91,8 +91,8 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
 def read_nodes(
     graph: Graph, mapping: GraphMapping, width: int, since_ns: int | None, rows: int
 ) -> Iterator[NodeBlock]:
-    """Yield the nodes created after `since_ns`, or all of them where it is None."""
-    where = f"WHERE n.{quote(mapping.created_at)} > $since" if since_ns is not None else ""
+    """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
+    where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
     since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
     query = _node_query(mapping, where)
     for record in graph.stream(query, RECORDS, since=since, rows=rows):
@@ -131,7 +131,7 @@ def read_relationships(
     new_keys: Sequence[Key],
     rows: int,
 ) -> Iterator[RelationshipBlock]:
-    """Yield relationships created after `since_ns` (None: all of them).
+    """Yield relationships created at `since_ns` or later (None: all of them).
 
     A type without creation times is read by the new nodes it touches, whichever way it points.
     """

@@ -12,11 +12,13 @@ from urllib.parse import urlsplit
 
 from neo4j import (
     READ_ACCESS,
+    WRITE_ACCESS,
     Driver,
     GraphDatabase,
     ManagedTransaction,
     Record,
     Session,
+    unit_of_work,
 )
 from neo4j.exceptions import (
     AuthError,
@@ -44,8 +46,11 @@ class Graph:
 
     def read(self, query: str, **parameters: Any) -> list[Record]:
         """Return all rows of a reading query."""
-        with self._session(default_access_mode=READ_ACCESS) as session:
-            return session.execute_read(lambda tx: list(tx.run(query, parameters)))
+
+        def work(tx: ManagedTransaction) -> list[Record]:
+            return list(tx.run(query, parameters))
+
+        return self._answered(lambda session: session.execute_read(work), READ_ACCESS)
 
     def stream(self, query: str, fetch_size: int, **parameters: Any) -> Iterator[Record]:
         """Yield rows of a reading query without holding them all.
@@ -58,20 +63,16 @@ class Graph:
         ):
             yield from transaction.run(query, parameters)
 
-    def write(self, work: Callable[[ManagedTransaction], T]) -> T:
+    def write(
+        self, work: Callable[[ManagedTransaction], T], timeout_seconds: float | None = None
+    ) -> T:
         """Run `work` in one managed transaction; it must be idempotent, a retry runs it again.
 
-        A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
-        retry that, so it is repeated here until an answer comes.
+        The server ends a transaction after `timeout_seconds`: one whose client was frozen, or
+        whose machine is gone, would hold its locks for ever.
         """
-        deadline = time.monotonic() + RETRY_SECONDS
-        while True:
-            with self._session() as session:
-                try:
-                    return session.execute_write(work)
-                except IncompleteCommit:
-                    if time.monotonic() > deadline:
-                        raise
+        timed = unit_of_work(timeout=timeout_seconds)(work)
+        return self._answered(lambda session: session.execute_write(timed), WRITE_ACCESS)
 
     def run(self, statement: str, **parameters: Any) -> None:
         """Run one writing or schema statement in a managed transaction of its own."""
@@ -80,6 +81,21 @@ class Graph:
     def close(self) -> None:
         """Give all connections back."""
         self.driver.close()
+
+    def _answered(self, transaction: Callable[[Session], T], access: str) -> T:
+        """Repeat a transaction until an answer comes.
+
+        A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
+        retry that.
+        """
+        deadline = time.monotonic() + RETRY_SECONDS
+        while True:
+            with self._session(default_access_mode=access) as session:
+                try:
+                    return transaction(session)
+                except IncompleteCommit:
+                    if time.monotonic() > deadline:
+                        raise
 
     @contextmanager
     def _session(self, **settings: Any) -> Iterator[Session]:

@@ -112,10 +112,10 @@ def known_classes(graph: Graph, mapping: GraphMapping, keys: Sequence[str]) -> d
 def classes_since(
     graph: Graph, mapping: GraphMapping, labelled_at: str, since_ns: int, rows: int
 ) -> Iterator[dict[str, Found]]:
-    """Yield the classes whose `labelled_at` is later than `since_ns`, in blocks."""
+    """Yield the classes whose `labelled_at` is not before `since_ns`, in blocks."""
     key, class_, time = quote(mapping.key), quote(mapping.class_property), quote(labelled_at)
     query = (
-        f"MATCH (n:{quote(mapping.label)}) WHERE n.{time} > $since AND n.{class_} IS NOT NULL "
+        f"MATCH (n:{quote(mapping.label)}) WHERE n.{time} >= $since AND n.{class_} IS NOT NULL "
         f"RETURN n.{key} AS key, n.{class_} AS class, "
         f"{ns_expression(mapping.time_kind, f'n.{time}')} AS ns"
     )

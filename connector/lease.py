@@ -30,6 +30,7 @@ def acquire(store: Store, project: str, owner: str, seconds: float) -> Lease:
     """Take the lease of `project`, or raise `LeaseHeld` saying who has it and for how long."""
     _ensure_row(store, project)
     with store.transaction() as connection:
+        store.end_when_silent(connection, seconds)
         now = store.now_ns(connection)
         taken = connection.execute(
             update(lease)
@@ -53,6 +54,7 @@ def acquire(store: Store, project: str, owner: str, seconds: float) -> Lease:
 
 def renew(store: Store, connection: Connection, held: Lease) -> None:
     """Be the first statement of a write transaction: prolong the lease or raise `LeaseLost`."""
+    store.end_when_silent(connection, held.seconds)
     now = store.now_ns(connection)
     kept = connection.execute(
         update(lease)

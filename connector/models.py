@@ -92,12 +92,11 @@ def class_names(store: Store, project: str) -> dict[str, list[str]]:
         return {row.version: json.loads(row.manifest)["classes"] for row in rows}
 
 
-def members(store: Store, project: str, version: str) -> list[Member]:
-    """Return the labelled nodes of a model version."""
+def members(store: Store, project: str, version: str, role: str | None = None) -> list[Member]:
+    """Return the labelled nodes of a model version, all of them or those of one role."""
+    query = select(member.c.node_key, member.c.role, member.c.class_index).where(
+        member.c.project == project, member.c.version == version
+    )
     with store.reading() as connection:
-        rows = connection.execute(
-            select(member.c.node_key, member.c.role, member.c.class_index).where(
-                member.c.project == project, member.c.version == version
-            )
-        )
+        rows = connection.execute(query if role is None else query.where(member.c.role == role))
         return [Member(*row) for row in rows]

@@ -25,8 +25,10 @@ from ringfence.connector.times import NANOSECONDS
 
 T = TypeVar("T")
 
+# The first SET takes the lock: a token read before it may be older than what another has written.
 FENCE = """
 MERGE (f:RingfenceFence {project: $project}) ON CREATE SET f.token = $token
+SET f.asked = $token
 WITH f WHERE f.token <= $token
 SET f.token = $token
 RETURN f.token AS token
@@ -68,6 +70,11 @@ SET a += row.facts
 MERGE (a)-[:AUDITS]->(r)
 """
 
+COVERAGE_SHOWN = """
+MATCH (a:CoverageAudit {project: $project})
+RETURN a.id AS id, a.at AS at
+"""
+
 COVERAGE_GONE = """
 UNWIND $ids AS id
 MATCH (a:CoverageAudit {id: id})
@@ -107,6 +114,14 @@ def run_id(project: str, seq: int) -> str:
     'payments/7'
     """
     return f"{project}/{seq}"
+
+
+def has_run(graph: Graph, project: str, seq: int) -> bool:
+    """Whether the graph shows run `seq`."""
+    rows = graph.read(
+        "MATCH (r:RingfenceRun {id: $id}) RETURN r.seq AS seq", id=run_id(project, seq)
+    )
+    return bool(rows)
 
 
 def fence_token(graph: Graph, project: str) -> int:
@@ -215,32 +230,36 @@ def anchored(graph: Graph, project: str) -> tuple[int, str] | None:
     return (int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
 
 
-def write_coverage(
-    graph: Graph, held: Lease, rows: Sequence[dict[str, Any]], gone: Sequence[Row[Any]] = ()
-) -> None:
-    """Bring (:CoverageAudit) nodes up to date; late classes change them, some move on."""
+def show_coverage(graph: Graph, held: Lease, stored: Sequence[Row[Any]]) -> None:
+    """Bring (:CoverageAudit) nodes to what SQL holds; late classes change them, some move on.
+
+    The graph is asked what it shows: an audit before may have died between the two stores.
+    """
+    asked = graph.read(COVERAGE_SHOWN, project=held.project)
+    shown = {row["id"]: row["at"].to_native() for row in asked}
+    rows = {_coverage_id(row): row for row in stored}
     values = [
-        {
-            "id": _coverage_id(row),
-            "run": run_id(row["project"], row["seq"]),
-            "facts": {
-                **{name: value for name, value in row.items() if name != "audited_ns"},
-                "at": _moment(row["audited_ns"]),
-            },
-        }
-        for row in rows
+        {"id": id_, "run": run_id(row.project, row.seq), "facts": _coverage_facts(row)}
+        for id_, row in rows.items()
+        if shown.get(id_) != _moment(row.audited_ns)
     ]
+    gone = sorted(shown.keys() - rows.keys())
 
     def work(tx: ManagedTransaction) -> None:
         tx.run(COVERAGE, rows=values).consume()
-        tx.run(COVERAGE_GONE, ids=[_coverage_id(row._mapping) for row in gone]).consume()
+        tx.run(COVERAGE_GONE, ids=gone).consume()
 
     _fenced(graph, held, work)
 
 
-def _coverage_id(row: Any) -> str:
-    name = f"/{row['name']}" if row["name"] else ""
-    return f"{run_id(row['project'], row['seq'])}/{row['slice']}{name}"
+def _coverage_facts(row: Row[Any]) -> dict[str, Any]:
+    facts = row._asdict()
+    return {**facts, "at": _moment(facts.pop("audited_ns"))}
+
+
+def _coverage_id(row: Row[Any]) -> str:
+    name = f"/{row.name}" if row.name else ""
+    return f"{run_id(row.project, row.seq)}/{row.slice}{name}"
 
 
 def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
@@ -265,7 +284,7 @@ def _fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) 
             )
         return work(tx)
 
-    return graph.write(fenced)
+    return graph.write(fenced, timeout_seconds=held.seconds)
 
 
 def _moment(ns: int) -> datetime:

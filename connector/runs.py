@@ -88,6 +88,15 @@ def payload_digest(predictions: Sequence[Prediction]) -> str:
     return digest.hexdigest()
 
 
+def next_seq(store: Store, project: str) -> int:
+    """Return the number that the next run will have."""
+    with store.reading() as connection:
+        found = connection.execute(
+            select(lease.c.next_seq).where(lease.c.project == project)
+        ).scalar_one()
+        return int(found)
+
+
 def undone(store: Store, project: str) -> list[int]:
     """Return the runs that were decided but not yet applied to the graph, oldest first."""
     with store.reading() as connection:

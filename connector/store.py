@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import ArgumentError, InternalError, NoSuchModuleError, OperationalError
 
 from ringfence.connector.errors import ConfigError, StoreError
 
@@ -34,7 +34,7 @@ class Store:
         try:
             with self.engine.begin() as connection:
                 yield connection
-        except OperationalError as error:
+        except (OperationalError, InternalError) as error:
             raise _unreachable(self.engine, error) from None
 
     @contextmanager
@@ -43,12 +43,24 @@ class Store:
         try:
             with self.engine.connect().execution_options(ringfence_read=True) as connection:
                 yield connection
-        except OperationalError as error:
+        except (OperationalError, InternalError) as error:
             raise _unreachable(self.engine, error) from None
 
     def now_ns(self, connection: Connection) -> int:
         """Return the database's own time, the only clock that leases trust."""
         return int(connection.execute(text(_CLOCK[connection.dialect.name])).scalar_one())
+
+    def end_when_silent(self, connection: Connection, seconds: float) -> None:
+        """Let PostgreSQL end this transaction when its client is silent for so long.
+
+        A frozen process would keep the lease's row locked, and its successor out, for ever. SQLite
+        has nothing of the kind: there others wait until the process goes on or is killed.
+        """
+        if connection.dialect.name == "postgresql":
+            milliseconds = int(seconds * 1000)
+            connection.exec_driver_sql(
+                f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
+            )
 
     def close(self) -> None:
         """Give all connections back."""
@@ -116,7 +128,7 @@ def _sqlite_begin(connection: Connection) -> None:
     connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
 
 
-def _unreachable(engine: Engine, error: OperationalError) -> StoreError:
+def _unreachable(engine: Engine, error: OperationalError | InternalError) -> StoreError:
     return StoreError(
         found=f"the audit store {engine.url.render_as_string(hide_password=True)} "
         f"doesn't work: {str(error.orig).strip()}",

@@ -14,7 +14,19 @@ from ringfence.jobs.workspace import Workspace
 
 
 def refuse_older_store(workspace: Workspace, writer: Writer) -> None:
-    """Refuse an audit store that was restored from a backup older than what the graph shows."""
+    """Refuse an audit store that was restored from a backup older than what the graph shows.
+
+    Tokens alone don't tell: every attempt takes a new one, and would catch up. A run is decided in
+    SQL before the graph shows it, so the run that SQL would decide next can't be there.
+    """
+    coming = runs.next_seq(workspace.store, workspace.project)
+    if projection.has_run(workspace.graph, workspace.project, coming):
+        raise StoreError(
+            found=f"the graph shows run {coming}, which the audit store has never decided: the "
+            "store is older than the graph",
+            needed="the audit store that decided that run; scoring on would evaluate nodes twice",
+            next_step="restore the newest backup of the audit store",
+        )
     token = projection.fence_token(workspace.graph, workspace.project)
     if token > writer.lease.token:
         raise StoreError(

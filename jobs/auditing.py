@@ -62,9 +62,11 @@ def run_audit(
         checkpoints.at("labels read")
         rows = count_coverage(workspace.store, workspace.settings)
         checkpoints.at("before coverage")
-        different, gone = coverage.record_coverage(writer, rows)
+        coverage.record_coverage(writer, rows)
         checkpoints.at("coverage in sql")
-        projection.write_coverage(workspace.graph, writer.lease, different, gone)
+        projection.show_coverage(
+            workspace.graph, writer.lease, coverage.stored(workspace.store, workspace.project)
+        )
         checkpoints.at("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)

@@ -238,13 +238,19 @@ def reconcile(
 
 
 @app.command()
-def verify(config: Config = None, as_json: AsJson = False) -> None:
+def verify(
+    second_client: Annotated[
+        bool, typer.Option("--second-client", help="Read the graph back by py2neo too.")
+    ] = False,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
     """Check that everything on record is still what was decided (exit 1: something is not)."""
     from ringfence.jobs import printing
     from ringfence.jobs.verifying import run_verification
 
     with _project(config, "verifying") as (workspace, _):
-        done = run_verification(workspace)
+        done = run_verification(workspace, second_client=second_client)
     printing.show(done, as_json, lambda: printing.verification(done))
     if done.problems:
         raise typer.Exit(1)

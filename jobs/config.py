@@ -295,11 +295,12 @@ class Settings(Section):
         )
 
     def digest(self) -> str:
-        """Return a hash of everything but the secrets, for the run's record."""
-        body = self.model_dump(mode="json", exclude=SECRETS)
+        """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""
+        body = self.model_dump(mode="json", exclude={**SECRETS, **NO_MATTER})
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
+NO_MATTER: Any = {"alarms": True, "schedule": True, "serve": True}
 SECRETS: Any = {
     "neo4j": {"password"},
     "audit": {"password", "key"},

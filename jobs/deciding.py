@@ -22,6 +22,7 @@ from ringfence.connector.runs import Decision, Prediction
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs import forwarding
 from ringfence.jobs.config import ConformalSettings
+from ringfence.jobs.marking import mark_members
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.observing import filled, observe, plan_watch
 from ringfence.jobs.stopwatch import Stopwatch
@@ -51,10 +52,11 @@ def consider(
     """Evaluate the due nodes on the graph as it is now; no decision where nobody is due."""
     mirror, settings = read.mirror, workspace.settings
     _check_width(mirror, model)
-    known = members(workspace.store, workspace.project, model.version)
+    mark_members(workspace, mirror, model.version)
+    known = members(workspace.store, workspace.project, model.version, "calibration")
     graph = forwarding.incidence(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
-    due = _due(mirror, known, graph, settings.conformal, policy)
+    due = _due(mirror, graph, settings.conformal, policy)
     if len(due.rows) == 0:
         watch.lap("compute")
         return due, None
@@ -173,14 +175,11 @@ def _check_width(mirror: Mirror, model: SavedModel) -> None:
 
 def _due(
     mirror: Mirror,
-    known: list[Member],
     graph: Incidence,
     settings: ConformalSettings,
     policy: EvaluationPolicy,
 ) -> Due:
     open_ = ~mirror.evaluated
-    rows = mirror.find([one.node_key for one in known])
-    open_[rows[rows >= 0]] = False
     already_known = open_ & (mirror.classes != UNKNOWN)
     open_ &= mirror.classes == UNKNOWN
     candidates = np.flatnonzero(open_)

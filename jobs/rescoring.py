@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import encode_key
 from ringfence.connector.mirror import Mirror
@@ -52,12 +53,14 @@ def run_rescoring(
         model = model_files.load(workspace.models, recorded)
         mirror = refresh(workspace.reader(progress)).mirror
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
-        known = members(workspace.store, workspace.project, model.version)
+        known = members(workspace.store, workspace.project, model.version, "calibration")
         graph = forwarding.incidence(mirror, workspace.mapping)
         seen = look(workspace, model, mirror, known, graph, rows, Stopwatch())
         looks = predictions(mirror, rows, seen, model.classes)
         alpha = workspace.settings.conformal.alpha
         record_rescores(writer, model.version, alpha, reason, looks)
+        mirrors.save(mirror, workspace.mirror)
+        forwarding.keep(workspace.tables, model, mirror)
         anchor_head(workspace, writer)
     return RescoreReport(reason, model.version, {one.node_key: one.classes for one in looks})
 

@@ -32,8 +32,11 @@ class Verification:
     problems: tuple[str, ...]
 
 
-def run_verification(workspace: Workspace) -> Verification:
-    """Check the chain, its anchor, every run, model and prediction, and the graph against SQL."""
+def run_verification(workspace: Workspace, *, second_client: bool = False) -> Verification:
+    """Check the chain, its anchor, every run, model and prediction, and the graph against SQL.
+
+    With `second_client` the graph is read once more by a client that shares no code with ours.
+    """
     workspace.require_migrated()
     key = chain_key(secret_text(workspace.settings.audit.key), workspace.settings.engine.folder)
     project = workspace.project
@@ -51,6 +54,8 @@ def run_verification(workspace: Workspace) -> Verification:
         if payload_digest(found) != entry["predictions"]:
             problems.append(f"run {seq}: its predictions are not those that were decided")
     problems += _graph_problems(workspace)
+    if second_client:
+        problems += _second_problems(workspace)
     number = None if anchor is None else anchor[0]
     return Verification(len(entries), len(decided), count, number, tuple(problems))
 
@@ -146,3 +151,11 @@ def _graph_problems(workspace: Workspace) -> Iterator[str]:
     for kind, count in counts.items():
         if count > SHOWN:
             yield f"… and {count - SHOWN} more: {kind}"
+
+
+def _second_problems(workspace: Workspace) -> Iterator[str]:
+    from ringfence.jobs.second_look import compare  # py2neo is an extra
+
+    for one in compare(workspace):
+        where = f"run {one.seq}" if one.node_key is None else f"node {one.node_key} (run {one.seq})"
+        yield f"{where}: {one.what} differs for the second client"

@@ -217,3 +217,11 @@ def test_the_time_of_evaluation_can_not_be_changed_after_sets_were_seen(scored):
         pytest.raises(ConfigError, match="the model was trained under"),
     ):
         run_scoring(workspace)
+
+
+def test_the_second_client_agrees_and_finds_damage_by_itself(scored):
+    workspace = scored.workspace
+    assert run_verification(workspace, second_client=True).problems == ()
+    workspace.graph.run("MATCH (:Account)-[m:MAY_BE]->() WITH m LIMIT 1 SET m.p = 0.999")
+    problems = run_verification(workspace, second_client=True).problems
+    assert any("second client" in problem for problem in problems)

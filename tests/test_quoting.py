@@ -1,11 +1,18 @@
 """Names from outside meet Cypher through one function, and stay names."""
 
+import json
+import os
+from types import SimpleNamespace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ringfence.connector import projection
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import decode_key, encode_key
+from ringfence.connector.lease import Lease
+from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.quoting import quote
 
 TRICKS = [
@@ -30,8 +37,14 @@ NAMES = st.one_of(
 )
 
 
+EXAMPLES = int(os.environ.get("RINGFENCE_TEST_HOSTILE_NAMES", "300"))
+VALUES_AT_ONCE = 25
+
+
 @settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=EXAMPLES,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(label=NAMES, prop=NAMES)
 def test_any_name_stays_that_name_and_nothing_else_happens(graph, label, prop):
@@ -39,6 +52,44 @@ def test_any_name_stays_that_name_and_nothing_else_happens(graph, label, prop):
     query = f"CREATE (n:{quote(label)} {{{quote(prop)}: 1}}) RETURN labels(n) AS l, keys(n) AS k"
     assert graph.run(query) == [{"l": [label], "k": [prop]}]
     assert graph.run("MATCH (s:Sentinel) RETURN count(s) AS n") == [{"n": 1}]
+
+
+@settings(
+    max_examples=max(1, EXAMPLES // VALUES_AT_ONCE),
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture, HealthCheck.large_base_example, HealthCheck.too_slow,
+    ],
+)  # fmt: skip
+@given(keys=st.lists(NAMES, min_size=VALUES_AT_ONCE, max_size=VALUES_AT_ONCE, unique=True))
+def test_any_key_and_class_is_written_as_it_is_and_nothing_else_happens(workspace, keys):
+    graph = workspace.graph
+    graph.run("MERGE (:Sentinel)")
+    graph.run("MATCH (n) WHERE NOT n:Sentinel DETACH DELETE n")
+    mapping = GraphMapping("Any", "id", ("f",), True, "kind", "at", "zoned", ())
+    graph.run("UNWIND $keys AS key CREATE (:Any {id: key})", keys=keys)
+    project, classes = keys[0], keys[:3]
+    row = SimpleNamespace(
+        project=project, seq=1, decided_ns=0, rule="NodeEx", alpha=0.1, threshold=None,
+        n_calibration=1, model="m",
+    )  # fmt: skip
+    sets = [
+        SimpleNamespace(
+            project=project, node_key=encode_key(key), size=3, classes=json.dumps(classes),
+            p_values="[0.1, 0.2, 0.3]",
+        )
+        for key in keys
+    ]  # fmt: skip
+    held = Lease(project, "test", 1, 60.0)
+    projection.write_run(graph, held, row, classes)
+    assert projection.write_sets(graph, held, mapping, row, classes, sets) == []
+    shown = graph.read(
+        "MATCH (n:Any)-[e:EVALUATED]->(:RingfenceRun {project: $project}) "
+        "MATCH (n)-[:MAY_BE]->(c:RingfenceClass) RETURN n.id AS key, collect(c.name) AS names",
+        project=project,
+    )
+    assert {one["key"]: sorted(one["names"]) for one in shown} == {k: sorted(classes) for k in keys}
+    assert graph.read("MATCH (s:Sentinel) RETURN count(s) AS n")[0]["n"] == 1
 
 
 def test_doubling_backticks_alone_would_not_do(graph):

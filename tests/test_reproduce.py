@@ -109,6 +109,18 @@ def test_a_dataset_that_shares_only_its_name_with_the_papers_is_refused(folder, 
     assert "1000" in str(refused.value)
 
 
+def test_attributes_of_the_large_datasets_keep_their_values(folder):
+    with np.load(folder / "tiny.npz") as stored:
+        arrays = dict(stored)
+    arrays["x_data"] = np.full(len(arrays["x_indices"]), 0.25, np.float32)
+    np.savez(folder / "flickr.npz", **arrays)
+    np.savez(folder / "weighted.npz", **arrays)
+    assert set(read_folder("flickr", folder).x.data) == {0.25}
+    assert set(read_folder("weighted", folder).x.data) == {1.0}
+    (folder / "flickr.npz").unlink()
+    (folder / "weighted.npz").unlink()
+
+
 def test_what_an_interrupted_run_left_is_shown_without_running_more(folder, tmp_path):
     options = ("--datasets", "tiny", "--data", folder, "--no-figures", "--output", tmp_path,
                "--json", "--edge-sequences", 1)  # fmt: skip

@@ -1,5 +1,6 @@
 """`ringfence schedule` as real processes: kills, signals, two at once, stores that vanish."""
 
+import json
 import os
 import signal
 import subprocess
@@ -10,11 +11,13 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import create_engine, func, make_url, select, text, update
+from typer.testing import CliRunner
 
 from ringfence.connector import migrate_sql, schedules, tables
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import open_store
 from ringfence.jobs.audit_store import open_audit
+from ringfence.jobs.cli import app
 from ringfence.jobs.config import load
 from ringfence.jobs.schedule.jobs import planned, triggers
 from ringfence.jobs.scoring import run_scoring
@@ -340,11 +343,12 @@ def test_a_schedule_that_cannot_be_is_refused_at_the_start(tmp_path, line, words
         triggers(load(tmp_path / "ringfence.toml", {}))
 
 
-def test_the_plan_can_be_looked_at_and_a_wrong_one_is_exit_code_one(tmp_path):
-    (tmp_path / "ringfence.toml").write_text(MINIMAL + 'timezone = "Europe/Berlin"')
-    with scheduler(tmp_path, {}, MAIN, "--check") as process:
-        assert ends(process) == 0
-        assert "Next times" in process.log.read_text()
-    with scheduler(tmp_path, {}, MAIN, "--config", "ringfence.toml") as process:
-        assert ends(process) == 1
-        assert "one file per project" in process.log.read_text()
+def test_the_plan_can_be_looked_at_and_one_project_is_named_once(tmp_path):
+    file = tmp_path / "ringfence.toml"
+    file.write_text(MINIMAL + 'timezone = "Europe/Berlin"')
+    words = ["schedule", "--check", "--json", "--config", str(file)]
+    plan = json.loads(CliRunner().invoke(app, words).stdout)
+    assert [row["job"] for row in plan] == ["score", "audit", "reconcile"]
+    assert plan[2]["next"][0][11:16] == "03:30"
+    twice = CliRunner().invoke(app, [*words, "--config", str(file)])
+    assert "one file per project" in str(twice.exception)

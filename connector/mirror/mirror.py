@@ -28,7 +28,8 @@ class Mirror:
     """Columns of the graph as far as `watermark_ns`; row i of every node column is one node.
 
     `epoch` names this numbering of the nodes: a rebuilt mirror has another. `version` grows with
-    every read that adds to it, also with one whose run never lives to save it.
+    every read that adds to it, also with one whose run never lives to save it. `evaluated` says
+    which nodes are not open: evaluated as far as run `seq`, or members of the model `members_of`.
     """
 
     identity: str
@@ -43,6 +44,7 @@ class Mirror:
     version: int = 0
     watermark_ns: int | None = None
     seq: int = 0
+    members_of: str = ""
     relationship_count: int = 0
     class_names: list[str] = field(default_factory=list)
     evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
@@ -137,8 +139,10 @@ class Mirror:
     def _release(self, keys: Sequence[str]) -> None:
         """A node that can be used now leaves the quarantine."""
         if self.rejected:
-            now = set(keys)
+            now, before = set(keys), len(self.rejected)
             self.rejected = {i: bad for i, bad in self.rejected.items() if bad.node_key not in now}
+            if len(self.rejected) < before:  # it may be a member that was not here to be marked
+                self.members_of = ""
 
     def _class_index(self, name: str | None) -> int:
         if name is None:

@@ -120,8 +120,8 @@ def _edge(rows: Sequence[Row]) -> str:
     return (
         "Edge sequences, on arrival, EdgeEx / NodeEx / naive, mean of |coverage - 90| over the "
         f"datasets: {theirs} in the paper, {stale} with the stale scores of the authors' notebook, "
-        f"{right} with scores of the current graph. The printed columns fit the stale scores; with "
-        "the right ones all three rules are nearer to 90."
+        f"{right} with scores of the current graph. The printed columns are nearer to the stale "
+        "scores; with the right ones all three rules are nearer to 90 on average."
     )
 
 
@@ -137,10 +137,10 @@ def _arrival(rows: Sequence[Row]) -> str:
         "EdgeEx on arrival, scores of the current graph: mean coverage - 90 is "
         f"{min(cell.signed for cell in cells):+.2f} % to {max(cell.signed for cell in cells):+.2f} "
         f"%, and differs from 0 by more than 2.58 standard errors on {len(off)} of {len(rows)} "
-        f"datasets{where}. That is no chance: a node evaluated at its first edge always has degree "
-        "1, while the weights 1 / degree aim at a node drawn uniformly from the graph of that "
-        "step. All nodes evaluated at one time, each with its own weight, are what the theory "
-        "speaks of: the next line."
+        f"datasets{where}: more than chance. The likely reason, not tested apart: a node evaluated "
+        "at its first edge always has degree 1, while the weights 1 / degree aim at a node drawn "
+        "uniformly from the graph of that step. The next line has all nodes at one time, each with "
+        "its own weight, which is what the theory speaks of."
     )
 
 

@@ -81,6 +81,7 @@ class Bell:
             self._look,
             _every(pulse),
             args=[number],
+            id=f"look-{number}",
             executor=f"look {number}",
             next_run_time=datetime.now(UTC),
         )
@@ -105,7 +106,8 @@ class Bell:
         if job:
             self.desks[int(number)].broken(job, failed.exception)
         else:
-            event(logging.ERROR, "look failed", words=type(failed.exception).__name__)
+            words = type(failed.exception).__name__
+            event(logging.ERROR, "look failed", job=failed.job_id, words=words)
 
     def _note_signal(self, _number: int, _frame: object) -> None:
         self.signals += 1  # no lock may be taken here: the main thread might hold it

@@ -71,6 +71,7 @@ def _run(projects: Sequence[Settings]) -> tuple[int, bool]:
     with ExitStack() as stack:
         for settings in projects:
             if settings.neo4j.uri == "embedded":
+                event(logging.INFO, "starting Neo4j", project=settings.project)
                 stack.enter_context(embedded.running(settings.engine.folder / "neo4j"))
         for desk in desks:
             jobs = {job: trigger.text for job, trigger in desk.triggers.items()}

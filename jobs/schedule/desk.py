@@ -109,6 +109,8 @@ class Desk:
         words = f"{type(error).__name__}{place}; please report it"
         if job in self.held:
             self._close(job, Ended("failed", words, self.settings.schedule.retry_seconds))
+        else:
+            self._log(logging.ERROR, "not started", job, words)
 
     def _work(self, job: str) -> Ended:
         retry = self.settings.schedule.retry_seconds

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
-from importlib.util import find_spec
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.refresh import Progress
@@ -12,8 +10,6 @@ from ringfence.connector.schedules import Ended, Planned
 from ringfence.jobs.config import Settings
 from ringfence.jobs.schedule.triggers import Trigger, parse
 from ringfence.jobs.workspace import Workspace
-
-REPORT_MODULE = "ringfence.jobs.report"
 
 
 def score(workspace: Workspace, progress: Progress) -> Ended:
@@ -38,15 +34,20 @@ def audit(workspace: Workspace, progress: Progress) -> Ended:
 
 def reconcile(workspace: Workspace, progress: Progress) -> Ended:
     """Compare graph and SQL, and repair."""
-    module = import_module("ringfence.jobs.reconciling")
-    done = module.run_reconcile(workspace, repair=True, progress=progress)
+    from ringfence.jobs.reconciling import run_reconcile
+
+    done = run_reconcile(workspace, repair=True, progress=progress)
     return Ended("done", "nothing to repair" if done.clean else "repaired what differed")
 
 
 def report(workspace: Workspace, progress: Progress) -> Ended:
-    """Write the report."""
+    """Write the report as one page and as tables, into `[engine] folder`."""
+    from ringfence.jobs.report.writing import run_report
+
     del progress
-    return Ended("done", str(import_module(REPORT_MODULE).run_report(workspace)))
+    folder = workspace.settings.engine.folder / "report"
+    done = run_report(workspace.settings, folder, ("html", "csv"))
+    return Ended("done", f"{len(done.files)} files in {done.folder}")
 
 
 JOBS: dict[str, Callable[[Workspace, Progress], Ended]] = {
@@ -60,12 +61,6 @@ JOBS: dict[str, Callable[[Workspace, Progress], Ended]] = {
 def triggers(settings: Settings) -> dict[str, Trigger]:
     """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
     wanted = {job: str(getattr(settings.schedule, job)).strip() for job in JOBS}
-    if wanted["report"] and find_spec(REPORT_MODULE) is None:
-        raise ConfigError(
-            found=f"[schedule] report is {wanted['report']!r}, but this ringfence writes no report",
-            needed="an empty text, or a version that has `ringfence report`",
-            next_step='set report = "" in [schedule]',
-        )
     zone = settings.schedule.timezone
     found = {job: parse(text, zone, job) for job, text in wanted.items() if text}
     if not found:

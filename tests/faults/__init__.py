@@ -1,0 +1,1 @@
+"""Faults on purpose: `python -m tests.faults.run` (see docs/reliability.md)."""

@@ -1,0 +1,175 @@
+"""Each protection taken away in turn, inside a worker: the checker must then see red."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import Any
+
+from sqlalchemy import delete, select, update
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector import projection, runs, store, tables
+from ringfence.connector.models import manifest_of
+from ringfence.connector.store import dumps
+from ringfence.jobs import applying, auditing, scoring
+
+
+def nothing() -> None:
+    """All protections stay."""
+
+
+def no_recovery() -> None:
+    """A run that a crash left decided stays so."""
+    scoring.recover = auditing.recover = lambda *_: ()
+
+
+def recompute() -> None:
+    """A run that a crash left decided is thrown away, and its nodes are evaluated again."""
+
+    def recover(workspace: Any, writer: Any, _progress: Any) -> tuple[int, ...]:
+        undone = runs.undone(workspace.store, workspace.project)
+        with workspace.store.transaction() as connection:
+            for seq in undone:
+                of = tables.prediction.c
+                connection.execute(
+                    delete(tables.prediction).where(of.project == workspace.project, of.seq == seq)
+                )
+                at = tables.run.c
+                connection.execute(
+                    update(tables.run)
+                    .where(at.project == workspace.project, at.seq == seq)
+                    .values(state="applied")
+                )
+        del writer
+        return tuple(undone)
+
+    scoring.recover = auditing.recover = recover
+
+
+def graph_first() -> None:
+    """The graph is written before SQL has decided."""
+    consider, decide = scoring.consider, runs.decide
+    here = SimpleNamespace()
+
+    def considered(workspace: Any, *rest: Any) -> Any:
+        here.workspace = workspace
+        return consider(workspace, *rest)
+
+    def decided(writer: Any, decision: Any) -> int:
+        _project(here.workspace, writer, decision)
+        return decide(writer, decision)
+
+    scoring.consider, runs.decide = considered, decided
+
+
+def _project(workspace: Any, writer: Any, decision: Any) -> None:
+    with workspace.store.reading() as connection:
+        seq = connection.execute(
+            select(tables.lease.c.next_seq).where(tables.lease.c.project == workspace.project)
+        ).scalar_one()
+    facts = {**decision.facts, "seq": seq, "decided_ns": time.time_ns()}
+    row = SimpleNamespace(project=workspace.project, **facts)
+    names = dumps_classes(workspace, row.model)
+    projection.write_run(workspace.graph, writer.lease, row, names)
+    sets = [
+        SimpleNamespace(
+            project=workspace.project,
+            node_key=one.node_key,
+            size=len(one.classes),
+            classes=dumps(one.classes),
+            p_values=dumps(one.p_values),
+        )
+        for one in decision.predictions
+    ]
+    projection.write_sets(workspace.graph, writer.lease, workspace.mapping, row, names, sets)
+
+
+def dumps_classes(workspace: Any, version: str) -> list[str]:
+    """Class names of a model version."""
+    import json
+
+    manifest = json.loads(manifest_of(workspace.store, workspace.project, version))
+    return list(manifest["classes"])
+
+
+def no_fence() -> None:
+    """The graph takes writes with any lease token."""
+    projection.FENCE = "RETURN $token AS token"
+
+
+def no_lease_check() -> None:
+    """SQL transactions neither renew the lease nor ask whose it is."""
+    runs.renew = lambda *_: None
+
+
+def create_without_key() -> None:
+    """Sets are created, not merged (and the harness drops the unique key)."""
+    projection.SETS = projection.SETS.replace("MERGE (n)-[", "CREATE (n)-[").replace(
+        "ON CREATE SET", "SET"
+    )
+
+
+def forget_evaluated() -> None:
+    """The mirror's flags are believed; SQL isn't asked who was evaluated."""
+    scoring.mark_evaluated = lambda *_: None
+
+
+def mirror_first() -> None:
+    """The mirror remembers nodes as evaluated before SQL has decided."""
+    consider = scoring.consider
+
+    def considered(workspace: Any, model: Any, read: Any, watch: Any) -> Any:
+        due, decision = consider(workspace, model, read, watch)
+        read.mirror.evaluated[due.rows] = True
+        mirrors.save(read.mirror, workspace.mirror)
+        return due, decision
+
+    scoring.consider = considered
+
+
+def own_clock() -> None:
+    """Leases run by the worker's clock instead of the database's."""
+    store.Store.now_ns = lambda _self, _connection: time.time_ns()
+
+
+def any_backup() -> None:
+    """A store older than the graph is taken as it is, and the graph has no fence."""
+    scoring.refuse_older_store = auditing.refuse_older_store = lambda *_: None
+    applying.refuse_older_store = lambda *_: None
+    no_fence()
+
+
+BREAKS: dict[str, Callable[[], None]] = {
+    "": nothing,
+    **{
+        one.__name__: one
+        for one in (
+            no_recovery, recompute, graph_first, no_fence, no_lease_check, create_without_key,
+            forget_evaluated, mirror_first, own_clock, any_backup,
+        )
+    },
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A protection taken away, and the fault that it protects from."""
+
+    without: str
+    deed: str
+    place: str
+
+
+CONTROLS = (
+    Control("no_recovery", "kill", "decided"),
+    Control("recompute", "kill", "after block"),
+    Control("graph_first", "kill", "inside decide"),
+    Control("no_fence", "freeze", "coverage in sql"),
+    Control("no_lease_check", "freeze", "before coverage"),
+    Control("create_without_key", "kill", "before close"),
+    Control("forget_evaluated", "kill", "decided"),
+    Control("mirror_first", "kill", "inside decide"),
+    Control("own_clock", "kill", "decided"),
+    Control("any_backup", "backup", ""),
+)

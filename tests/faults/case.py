@@ -1,0 +1,177 @@
+"""A project to be hurt: its label and settings, and a journal of what went into the graph."""
+
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, make_url, update
+
+from ringfence.connector import tables
+from ringfence.connector.graph import Graph, connect
+from ringfence.connector.keys import decode_key
+from ringfence.connector.store import Store, open_store
+from ringfence.jobs.config import Settings, load
+from ringfence.jobs.migrating import run_migrations
+from ringfence.jobs.workspace import Workspace
+from tests.faults.worker import Outcome, Task, start
+
+LEASE_SECONDS = 1.5
+CLASSES = ("calm", "busy", "odd")
+WIDTH = 4
+
+CONFIG = """
+project = "{name}"
+[neo4j]
+uri = "{uri}"
+[graph]
+label = "{label}"
+key = "id"
+features = "features"
+class_property = "kind"
+[[graph.relationships]]
+type = "PAID"
+[model]
+hidden = 8
+max_epochs = 5
+[conformal]
+alpha = 0.2
+[engine]
+overlap_seconds = 0.0
+write_rows = 5
+lease_seconds = {lease}
+"""
+
+NODES = """
+UNWIND $nodes AS node
+CREATE (n:{label} {{id: node.id, features: node.features, created_at: datetime.realtime()}})
+SET n.kind = node.kind
+WITH n, node WHERE node.other IS NOT NULL
+MATCH (o:{label} {{id: node.other}})
+CREATE (n)-[:PAID {{created_at: datetime.realtime()}}]->(o)
+"""
+
+REVEAL = "UNWIND $nodes AS node MATCH (n:{label} {{id: node.id}}) SET n.kind = node.kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """Where the databases are; `sql` holds no password, `secrets` are environment variables."""
+
+    neo4j_uri: str
+    neo4j_auth: tuple[str, str]
+    sql: str
+    folder: Path
+
+
+@dataclass(slots=True)
+class Case:
+    """One project: grow its graph, let classes become known, run workers, remember the truth."""
+
+    settings: Settings
+    config: Path
+    environment: dict[str, str]
+    graph: Graph
+    store: Store
+    chance: random.Random
+    truth: dict[int, str] = field(default_factory=dict)
+    due: set[int] = field(default_factory=set)
+    revealed: set[int] = field(default_factory=set)
+    first_seen: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The project's name."""
+        return self.settings.project
+
+    @property
+    def label(self) -> str:
+        """The label of its nodes."""
+        return self.settings.graph.label
+
+    @property
+    def workspace(self) -> Workspace:
+        """The project as the commands see it."""
+        return Workspace(self.settings, self.settings.mapping(), self.graph, self.store)
+
+    def grow(self, nodes: int, *, labelled: bool = False) -> None:
+        """Let nodes arrive, each with a relationship to one that is there."""
+        new = []
+        for _ in range(nodes):
+            key, kind = len(self.truth), self.chance.randrange(len(CLASSES))
+            features = [self.chance.gauss(float(i == kind), 1.0) for i in range(WIDTH)]
+            other = self.chance.randrange(key) if key else None
+            self.truth[key] = CLASSES[kind]
+            if not labelled:
+                self.due.add(key)
+            known = CLASSES[kind] if labelled else None
+            new.append({"id": key, "features": features, "kind": known, "other": other})
+        self.graph.run(NODES.format(label=self.label), nodes=new)
+
+    def reveal(self, share: float = 0.3) -> None:
+        """Let the classes of some evaluated nodes become known."""
+        evaluated = {decode_key(key) for key in self.first_seen} - self.revealed
+        some = [key for key in sorted(evaluated) if self.chance.random() < share]
+        self.revealed.update(some)
+        nodes = [{"id": key, "kind": self.truth[key]} for key in some]
+        self.graph.run(REVEAL.format(label=self.label), nodes=nodes)
+
+    def task(self, action: str, **more: Any) -> Task:
+        """A worker's task for this project."""
+        environment = {**self.environment, **more.pop("environment", {})}
+        return Task(self.config, environment, action, **more)
+
+    def time_passes(self) -> None:
+        """End the lease of a worker that is dead, as waiting for its seconds would."""
+        with self.store.transaction() as connection:
+            connection.execute(
+                update(tables.lease).where(tables.lease.c.project == self.name).values(expires_ns=0)
+            )
+
+    def recover(self, without: str = "") -> Outcome:
+        """Run one whole scoring and audit, undisturbed."""
+        self.time_passes()
+        return start(self.task("line", without=without)).outcome()
+
+
+@contextmanager
+def open_case(servers: Servers, name: str, seed: int, folder: Path | None = None) -> Iterator[Case]:
+    """A trained project with a small graph, ready for faults."""
+    home = folder or servers.folder / name
+    home.mkdir(parents=True, exist_ok=True)
+    config = home / "ringfence.toml"
+    label = "F" + "".join(one for one in name if one.isalnum())
+    config.write_text(
+        CONFIG.format(name=name, uri=servers.neo4j_uri, label=label, lease=LEASE_SECONDS)
+    )
+    user, password = servers.neo4j_auth
+    environment = {"RINGFENCE_NEO4J_USER": user, "RINGFENCE_NEO4J_PASSWORD": password}
+    environment |= _audit(make_url(servers.sql) if servers.sql else None, home)
+    settings = load(config, environment)
+    graph = connect(servers.neo4j_uri, user, password)
+    secret = environment.get("RINGFENCE_AUDIT_PASSWORD")
+    store = open_store(settings.audit.url, secret)
+    try:
+        case = Case(settings, config, environment, graph, store, random.Random(seed))
+        run_migrations(case.workspace)
+        case.grow(60, labelled=True)
+        case.grow(5)
+        trained = start(case.task("train")).outcome()
+        if trained.kind != "done":
+            raise RuntimeError(f"the project could not be made: {trained.words}")
+        yield case
+    finally:
+        store.close()
+        graph.close()
+
+
+def _audit(sql: URL | None, home: Path) -> dict[str, str]:
+    if sql is None:
+        return {"RINGFENCE_AUDIT_URL": f"sqlite:///{home / 'audit.db'}"}
+    plain = sql.set(password=None) if sql.password is None else sql._replace(password=None)
+    address = {"RINGFENCE_AUDIT_URL": plain.render_as_string()}
+    if sql.password is not None:
+        address["RINGFENCE_AUDIT_PASSWORD"] = str(sql.password)
+    return address

@@ -1,0 +1,213 @@
+"""Read both stores and the chain after recovery, and list what isn't as promised, by kind.
+
+lost        a node that was due has no prediction, or its set never reached the graph
+doubled     two EVALUATED, two equal MAY_BE, two nodes of one run, class or coverage row
+different   the graph shows another set than SQL decided, or SQL another than it first decided
+chain       the audit chain is broken, or doesn't cover what is stored
+coverage    coverage rows don't follow from the predictions, or the graph shows others
+mirror      the mirror on disk holds other nodes, features or relationships than the graph
+verify      `ringfence verify` finds a problem
+unfinished  a run is still open after recovery, or recovery itself failed
+"""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from sqlalchemy import Row, select
+
+from ringfence.connector import chain, coverage, runs, tables
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.chain import chain_key
+from ringfence.connector.keys import decode_key, encode_key
+from ringfence.connector.refresh import identity
+from ringfence.jobs.auditing import count_coverage
+from ringfence.jobs.verifying import run_verification
+from tests.faults.case import Case
+
+KINDS = ("lost", "doubled", "different", "chain", "coverage", "mirror", "verify", "unfinished")
+
+SETS = """
+MATCH (n:{label})-[e:EVALUATED]->(r:RingfenceRun {{project: $project}})
+OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass {{project: $project}})
+RETURN n.id AS id, elementId(e) AS e, r.seq AS seq, e.size AS size,
+       collect([c.name, m.p]) AS sets
+"""
+RUNS = """
+MATCH (r:RingfenceRun {project: $project})
+RETURN r.seq AS seq, r.threshold AS threshold, r.alpha AS alpha, r.model AS model
+"""
+COVERAGES = """
+MATCH (a:CoverageAudit {project: $project})-[:AUDITS]->(:RingfenceRun)
+RETURN a.seq AS seq, a.slice AS slice, a.name AS name, a.evaluated AS evaluated, a.known AS known,
+       a.covered AS covered, a.verdict AS verdict
+"""
+CLASSES = "MATCH (c:RingfenceClass {project: $project}) RETURN c.name AS name"
+COUNTED = ("seq", "slice", "name", "evaluated", "known", "covered", "verdict")
+
+
+def remember(case: Case) -> list[str]:
+    """Note every payload the first time it is seen; return those that have changed since."""
+    changed = []
+    for row in _rows(case, tables.prediction):
+        payload = (row.seq, row.size, row.classes, row.p_values, row.scores, row.degree)
+        if case.first_seen.setdefault(row.node_key, payload) != payload:
+            changed.append(f"the payload of {row.node_key} in SQL changed")
+    gone = case.first_seen.keys() - {row.node_key for row in _rows(case, tables.prediction)}
+    return changed + [f"the prediction of {key} left SQL" for key in sorted(gone)]
+
+
+def check(case: Case) -> dict[str, list[str]]:
+    """Return the violations of each kind; the project has just been recovered."""
+    predictions = {row.node_key: row for row in _rows(case, tables.prediction)}
+    decided = {row.seq: row for row in _rows(case, tables.run)}
+    shown = case.graph.read(SETS.format(label=case.label), project=case.name)
+    graph_runs = case.graph.read(RUNS, project=case.name)
+    found = {kind: [] for kind in KINDS}
+    found["lost"] = _lost(case, predictions, {row["id"] for row in shown})
+    found["doubled"] = _doubled(case, shown, graph_runs)
+    found["different"] = remember(case) + _different(case, predictions, decided, shown, graph_runs)
+    found["chain"] = _chain(case, predictions, decided)
+    found["coverage"] = _coverage(case, predictions)
+    found["mirror"] = _mirror(case)
+    found["verify"] = list(run_verification(case.workspace).problems)
+    found["unfinished"] = [
+        f"run {seq} is {row.state}" for seq, row in decided.items() if row.state != "applied"
+    ]
+    return found
+
+
+def _rows(case: Case, table: Any) -> list[Row[Any]]:
+    with case.store.reading() as connection:
+        return list(connection.execute(select(table).where(table.c.project == case.name)))
+
+
+def _lost(case: Case, predictions: dict[str, Row[Any]], shown: set[int]) -> list[str]:
+    in_sql = {decode_key(key) for key in predictions}
+    return [f"{key} has no prediction" for key in sorted(case.due - in_sql)] + [
+        f"the set of {key} is not in the graph" for key in sorted(in_sql - shown)
+    ]
+
+
+def _doubled(case: Case, shown: list[Any], graph_runs: list[Any]) -> list[str]:
+    names = [row["name"] for row in case.graph.read(CLASSES, project=case.name)]
+    coverages = case.graph.read(COVERAGES, project=case.name)
+    counts = {
+        "EVALUATED of node": Counter(row["id"] for row in shown),
+        "MAY_BE of": Counter((row["e"], name) for row in shown for name, _ in row["sets"] if name),
+        "nodes of run": Counter(row["seq"] for row in graph_runs),
+        "nodes of class": Counter(names),
+        "coverage of": Counter((row["seq"], row["slice"], row["name"]) for row in coverages),
+    }
+    return [
+        f"{n} {what} {which}"
+        for what, counter in counts.items()
+        for which, n in counter.items()
+        if n > 1
+    ]
+
+
+def _different(
+    case: Case,
+    predictions: dict[str, Row[Any]],
+    decided: dict[int, Row[Any]],
+    shown: list[Any],
+    graph_runs: list[Any],
+) -> list[str]:
+    classes = {
+        row.version: json.loads(row.manifest)["classes"] for row in _rows(case, tables.model)
+    }
+    found = []
+    for row in shown:
+        stored = predictions.get(encode_key(row["id"]))
+        if stored is None:
+            found.append(f"the graph shows a set of {row['id']} that SQL never decided")
+            continue
+        names = classes[decided[stored.seq].model]
+        p = dict(zip(names, json.loads(stored.p_values), strict=True))
+        expected = {name: p[name] for name in json.loads(stored.classes)}
+        there = {name: value for name, value in row["sets"] if name is not None}
+        if (row["seq"], row["size"], there) != (stored.seq, stored.size, expected):
+            found.append(f"the graph shows another set of {row['id']} than SQL")
+    for row in graph_runs:
+        sql = decided.get(row["seq"])
+        if sql is None or (sql.threshold, sql.alpha, sql.model) != (
+            row["threshold"], row["alpha"], row["model"],
+        ):  # fmt: skip
+            found.append(f"run {row['seq']} in the graph is not SQL's")
+    return found
+
+
+def _chain(case: Case, predictions: dict[str, Row[Any]], decided: dict[int, Row[Any]]) -> list[str]:
+    with case.store.reading() as connection:
+        key = chain_key(None, case.settings.engine.folder)
+        broken = chain.first_broken(connection, case.name, key)
+    found = [f"entry {broken} doesn't fit"] if broken else []
+    bodies = [json.loads(row.body) for row in _rows(case, tables.audit)]
+    digests = {body["run"]["seq"]: body["predictions"] for body in bodies if "run" in body}
+    if len(digests) != sum(body["kind"] == "decided" for body in bodies):
+        found.append("two entries decide one run")
+    if digests.keys() != decided.keys():
+        found.append(f"runs {sorted(decided)} are stored, the chain covers {sorted(digests)}")
+    for seq in decided.keys() & digests.keys():
+        members = [_payload(row) for row in predictions.values() if row.seq == seq]
+        if runs.payload_digest(members) != digests[seq]:
+            found.append(f"the chain has another payload of run {seq}")
+    return found
+
+
+def _payload(row: Row[Any]) -> runs.Prediction:
+    classes, p_values, scores = (
+        tuple(json.loads(text)) for text in (row.classes, row.p_values, row.scores)
+    )
+    return runs.Prediction(row.node_key, classes, p_values, scores, row.degree)
+
+
+def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
+    found = []
+    for key, row in predictions.items():
+        number = decode_key(key)
+        expected = case.truth[number] if number in case.revealed else None
+        if row.label != expected:
+            found.append(f"the class of {number} is {row.label}, not {expected}")
+        elif expected and row.covered != (expected in json.loads(row.classes)):
+            found.append(f"covered of {number} is wrong")
+    right = _counted(count_coverage(case.store, case.settings))
+    stored = _counted([row._asdict() for row in coverage.stored(case.store, case.name)])
+    shown = _counted([row.data() for row in case.graph.read(COVERAGES, project=case.name)])
+    for one in right:
+        if one not in stored:
+            found.append(f"SQL lacks the coverage {one}")
+        if one not in shown:
+            found.append(f"the graph lacks the coverage {one}")
+    return found + [f"the graph and SQL differ in coverage {one}" for one in stored ^ shown]
+
+
+def _mirror(case: Case) -> list[str]:
+    name = identity(case.graph, case.workspace.mapping)
+    mirror = mirrors.load(case.workspace.mirror, name)
+    if mirror is None:
+        return []  # missing or torn: the next run reads everything again
+    there = case.graph.read(f"MATCH (n:{case.label}) RETURN n.id AS id, n.features AS features")
+    features = {encode_key(row["id"]): np.array(row["features"], np.float32) for row in there}
+    found = [
+        f"the mirror has a node {key} of its own" for key in mirror.keys if key not in features
+    ]
+    found += [
+        f"the mirror has other features of {key}"
+        for row, key in enumerate(mirror.keys)
+        if key in features and not np.array_equal(mirror.features[row], features[key])
+    ]
+    pairs = case.graph.read(
+        f"MATCH (a:{case.label})-[:PAID]->(b:{case.label}) RETURN a.id AS a, b.id AS b"
+    )
+    known = {(encode_key(row["a"]), encode_key(row["b"])) for row in pairs}
+    edges = {(mirror.keys[a], mirror.keys[b]) for a, b, _ in mirror.edges.T.tolist()}
+    seen = set(mirror.keys)
+    missed = {pair for pair in known - edges if pair[0] in seen and pair[1] in seen}
+    return found + [f"the mirror is wrong about {pair}" for pair in sorted(missed | edges - known)]
+
+
+def _counted(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    return {tuple(row[name] for name in COUNTED) for row in rows}
