@@ -63,10 +63,9 @@ def run_audit(
         rows = count_coverage(workspace.store, workspace.settings)
         checkpoints.at("before coverage")
         coverage.record_coverage(writer, rows)
+        stored = coverage.stored(workspace.store, workspace.project)
         checkpoints.at("coverage in sql")
-        projection.show_coverage(
-            workspace.graph, writer.lease, coverage.stored(workspace.store, workspace.project)
-        )
+        projection.show_coverage(workspace.graph, writer.lease, stored)
         checkpoints.at("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)
