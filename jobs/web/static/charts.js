@@ -78,7 +78,10 @@ function draw(place) {
   const value = { ...axis, title: { text: figure.y_title, font: { size: 13 } }, tickformat: figure.percent ? ".0%" : undefined };
   const along = { ...axis, title: { text: figure.x_title, font: { size: 13 } } };
   if (figure.bounds) value.range = figure.bounds;
-  if (x.length && Number.isInteger(x[0])) along.tickformat = "d";
+  if (x.length && Number.isInteger(x[0])) {
+    along.tickformat = "d";
+    if (x.length <= 20) along.dtick = 1; // else half a run gets a tick of its own
+  }
   const sideways = { ...along, type: "category", autorange: "reversed" };
   const layout = {
     margin: { l: 56, r: 12, t: 34, b: 44 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
