@@ -74,6 +74,7 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         door.bind((serve.host, serve.port))
+        door.listen(128)  # from here on callers wait instead of being refused
     except OSError as error:
         door.close()
         raise ConfigError(

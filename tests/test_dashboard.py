@@ -382,13 +382,15 @@ def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
         [*command, "serve", "--port", "0", "--json"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as process:  # fmt: skip
-        lines = [process.stdout.readline() for _ in range(3)]
-        url = json.loads("".join(lines))["url"]
-        port = int(url.rstrip("/").rpartition(":")[2])
-        served = Site(port, site.dashboard, site.plan)
-        assert served.ask("/healthz").status == 200
-        process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 0, process.stderr.read()
+        try:
+            lines = [process.stdout.readline() for _ in range(3)]
+            url = json.loads("".join(lines))["url"]
+            port = int(url.rstrip("/").rpartition(":")[2])
+            assert Site(port, site.dashboard, site.plan).ask("/healthz").status == 200
+            process.send_signal(signal.SIGINT)
+            assert process.wait(60) == 0, process.stderr.read()
+        finally:
+            process.kill()
 
 
 def test_serving_needs_no_torch():
