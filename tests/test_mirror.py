@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -269,3 +271,27 @@ def test_only_folders_of_older_mirrors_are_removed(mirror, tmp_path):
     save(mirror, tmp_path)
     assert not older.folder.exists()
     assert (tmp_path / "somebody's").exists()
+
+
+HOLD = """
+import sys
+from pathlib import Path
+from ringfence.connector.mirror import load
+held = load(Path(sys.argv[1]), sys.argv[2])
+print(held is not None, flush=True)
+sys.stdin.read()
+"""
+
+
+def test_files_that_another_process_still_has_are_left_alone(tmp_path):
+    """A frozen process may wake up while it adds rows; only its end makes its files ours."""
+    mirror = create(tmp_path, "a graph", WIDTH)
+    mirror.add_nodes([block(["s:a", "s:b"])])
+    save(mirror, tmp_path)
+    del mirror
+    command = [sys.executable, "-c", HOLD, str(tmp_path), "a graph"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"True\n"
+        assert load(tmp_path, "a graph") is None
+        other.communicate()
+    assert load(tmp_path, "a graph").size == 2

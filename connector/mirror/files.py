@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.connector.mirror.adjacency import Adjacency
+from ringfence.connector.mirror.claims import SUFFIX, claim
 from ringfence.connector.mirror.columns import Column, TornColumn, column_from, written
 from ringfence.connector.mirror.keys import Keys
 from ringfence.connector.mirror.mirror import Mirror
@@ -28,6 +29,8 @@ BOOT = Path("/proc/sys/kernel/random/boot_id")
 def load(folder: Path, identity: str) -> Mirror | None:
     """Return the stored mirror, or None where there is none that can be trusted for `identity`.
 
+    One that another process still has (frozen, without its lease) isn't touched.
+
     Nothing is read but the manifest, the flags and what came since the last merge. After the
     machine has started anew, or where a file was touched by somebody else, checksums are compared.
     """
@@ -35,7 +38,12 @@ def load(folder: Path, identity: str) -> Mirror | None:
         meta = _read(folder / FILE)
         if meta["format"] != FORMAT or meta["identity"] != identity:
             return None
-        return _open(folder / meta["epoch"], meta)
+        held = claim(folder, meta["epoch"])
+        if held is None:
+            return None
+        mirror = _open(folder / meta["epoch"], meta)
+        mirror.claim = held
+        return mirror
     except (OSError, ValueError, KeyError, TypeError, TornColumn):
         return None
 
@@ -140,6 +148,7 @@ def _tidy(folder: Path, epoch: str, names: set[str]) -> None:
     for other in folder.iterdir():
         if other.is_dir() and EPOCH.fullmatch(other.name) and other.name != epoch:
             shutil.rmtree(other, ignore_errors=True)
+            other.with_name(f"{other.name}{SUFFIX}").unlink(missing_ok=True)
     for file in (folder / epoch).iterdir():
         if file.name not in names:
             file.unlink(missing_ok=True)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ringfence.connector.changes import RelationshipBlock
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mirror.adjacency import MOST_TYPES, Adjacency
+from ringfence.connector.mirror.claims import Claim, claim
 from ringfence.connector.mirror.columns import Column
 from ringfence.connector.mirror.keys import ABSENT, Keys
 from ringfence.connector.rows import NodeBlock, Rejected
@@ -50,6 +51,7 @@ class Mirror:
     evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     dangling: list[End] = field(default_factory=list)
     rejected: dict[str, Rejected] = field(default_factory=dict)
+    claim: Claim | None = None
 
     @property
     def size(self) -> int:
@@ -163,5 +165,6 @@ def create(folder: Path, identity: str, width: int) -> Mirror:
         Column(place / "created_ns", np.int64),
         Column(place / "features", np.float32, width),
     )  # fmt: skip
+    mirror.claim = claim(folder, epoch)
     mirror.advance()
     return mirror
