@@ -53,9 +53,19 @@ def _write_key(path: Path) -> None:
 def append(
     connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
 ) -> str:
-    """Add an entry inside the caller's transaction and return its hash."""
-    last = head(connection, project)
-    n, prev = (last[0] + 1, last[1]) if last else (1, "")
+    """Add an entry inside the caller's transaction and return its hash.
+
+    Raise `StoreError` where the newest entry was sealed with another key, or changed: two machines
+    that share the store but not the key would break the chain for good.
+    """
+    last = _newest(connection, project)
+    if last and not hmac.compare_digest(last.hash, seal(key, last.prev, last.body)):
+        raise StoreError(
+            found=f"entry {last.n} of the audit chain does not fit this machine's key",
+            needed="the same RINGFENCE_AUDIT_KEY (or audit.key file) on every machine",
+            next_step="bring the key here that sealed the chain, then: ringfence verify",
+        )
+    n, prev = (last.n + 1, last.hash) if last else (1, "")
     body = dumps({"n": n, "project": project, "kind": kind, **facts})
     entry = seal(key, prev, body)
     connection.execute(insert(audit).values(project=project, n=n, body=body, prev=prev, hash=entry))
@@ -64,13 +74,13 @@ def append(
 
 def head(connection: Connection, project: str) -> tuple[int, str] | None:
     """Return number and hash of the newest entry."""
-    last = connection.execute(
-        select(audit.c.n, audit.c.hash)
-        .where(audit.c.project == project)
-        .order_by(audit.c.n.desc())
-        .limit(1)
-    ).first()
+    last = _newest(connection, project)
     return (int(last.n), str(last.hash)) if last else None
+
+
+def _newest(connection: Connection, project: str) -> Any:
+    newest_first = select(audit).where(audit.c.project == project).order_by(audit.c.n.desc())
+    return connection.execute(newest_first.limit(1)).first()
 
 
 def seal(key: bytes, prev: str, body: str) -> str:

@@ -18,6 +18,7 @@ VERSION_TABLE = "ringfence_version"
 
 def migrate_sql(store: Store) -> list[str]:
     """Apply the missing Alembic revisions in one transaction and tell which."""
+    store.make_place()
     with store.transaction() as connection:
         before = _sql_version(connection)
         _refuse_newer(before)

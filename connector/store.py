@@ -62,6 +62,15 @@ class Store:
                 f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
             )
 
+    def make_place(self) -> None:
+        """Make SQLite's file where it is missing; connecting alone never does.
+
+        A file that vanished must be missed, not replaced by an empty one.
+        """
+        if (path := _sqlite_file(self.engine)) is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.touch()
+
     def close(self) -> None:
         """Give all connections back."""
         self.engine.dispose()
@@ -84,8 +93,6 @@ def open_store(url: str, password: str | None = None) -> Store:
             )
         if password is not None:
             parsed = parsed.set(password=password)
-        if parsed.database and parsed.get_backend_name() == "sqlite":
-            Path(parsed.database).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(parsed, hide_parameters=True)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError(
@@ -99,6 +106,7 @@ def open_store(url: str, password: str | None = None) -> Store:
             next_step="pip install 'ringfence[postgres]'",
         ) from None
     if engine.dialect.name == "sqlite":
+        event.listen(engine, "do_connect", _sqlite_connect)
         event.listen(engine, "connect", _sqlite_settings)
         event.listen(engine, "begin", _sqlite_begin)
     return Store(engine)
@@ -109,6 +117,18 @@ def dumps(value: Any) -> str:
     return json.dumps(
         value, allow_nan=False, sort_keys=True, separators=(",", ":"), ensure_ascii=False
     )
+
+
+def _sqlite_file(engine: Engine) -> Path | None:
+    return Path(engine.url.database or "") if engine.dialect.name == "sqlite" else None
+
+
+def _sqlite_connect(
+    _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
+) -> sqlite3.Connection:
+    address = Path(arguments[0]).absolute().as_uri()
+    opened: sqlite3.Connection = sqlite3.connect(f"{address}?mode=rw", uri=True, **options)
+    return opened
 
 
 def _sqlite_settings(connection: sqlite3.Connection, _record: object) -> None:
@@ -129,6 +149,13 @@ def _sqlite_begin(connection: Connection) -> None:
 
 
 def _unreachable(engine: Engine, error: OperationalError | InternalError) -> StoreError:
+    path = _sqlite_file(engine)
+    if path is not None and not path.exists():
+        return StoreError(
+            found=f"there is no audit store at {path}",
+            needed="the file that was migrated",
+            next_step="bring it back, or for a new project: ringfence migrate",
+        )
     return StoreError(
         found=f"the audit store {engine.url.render_as_string(hide_password=True)} "
         f"doesn't work: {str(error.orig).strip()}",

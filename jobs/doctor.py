@@ -22,6 +22,8 @@ from ringfence.connector.watermark import check_time_types, count_relationships
 from ringfence.jobs import memory
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings, load
+from ringfence.jobs.schedule.planning import NAMES, triggers
+from ringfence.jobs.status import quarantined
 from ringfence.jobs.workspace import open_graph
 from ringfence.models.guarantee import smallest_n
 
@@ -43,7 +45,7 @@ def run_doctor(
         settings = load(config)
     except RingfenceError as error:
         return [_error(error)]
-    found = [Finding("ok", "the configuration can be read")]
+    found = [Finding("ok", "the configuration can be read"), _schedule(settings)]
     with ExitStack() as stack:
         try:
             graph = stack.enter_context(open_graph(settings, download))
@@ -70,6 +72,14 @@ def _attempt(what: str, check: Callable[[], object]) -> Finding:
     except RingfenceError as error:
         return _error(error)
     return Finding("ok", what)
+
+
+def _schedule(settings: Settings) -> Finding:
+    wanted = {job: getattr(settings.schedule, job) for job in NAMES}
+    on = [f"{job} {time!r}" for job, time in wanted.items() if time]
+    if not on:
+        return Finding("ok", "nothing is scheduled")
+    return _attempt(f"the schedule can be kept: {', '.join(on)}", lambda: triggers(settings))
 
 
 def _graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
@@ -257,3 +267,6 @@ def _store(store: Store, settings: Settings) -> Iterator[Finding]:
         yield Finding("warning", error.found, error.next_step)
     else:
         yield Finding("ok", "a model is trained")
+    for row in quarantined(store, settings.project):
+        text = f"{row['nodes']} nodes are in quarantine: {row['reason']}"
+        yield Finding("warning", text, "mend them; every run looks at them again")

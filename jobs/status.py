@@ -53,12 +53,6 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
                 prediction.c.project == project
             )
         ).one()
-        reasons = connection.execute(
-            select(quarantine.c.reason, func.count().label("nodes"))
-            .where(quarantine.c.project == project)
-            .group_by(quarantine.c.reason)
-            .order_by(func.count().desc())
-        ).all()
         entries = connection.execute(
             select(func.count()).where(audit.c.project == project)
         ).scalar_one()
@@ -71,11 +65,23 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         unfinished=int(unfinished),
         evaluated=int(evaluated),
         unknown=int(evaluated - known),
-        quarantine=tuple(row._asdict() for row in reasons),
+        quarantine=quarantined(store, project),
         coverage=tuple(row._asdict() for row in coverage.stored(store, project)),
         chain_entries=int(entries),
         schedule=read_schedule(store, project),
     )
+
+
+def quarantined(store: Store, project: str) -> tuple[dict[str, Any], ...]:
+    """Return how many nodes are unusable for each reason, the commonest first."""
+    with store.reading() as connection:
+        reasons = connection.execute(
+            select(quarantine.c.reason, func.count().label("nodes"))
+            .where(quarantine.c.project == project)
+            .group_by(quarantine.c.reason)
+            .order_by(func.count().desc())
+        ).all()
+    return tuple(row._asdict() for row in reasons)
 
 
 def _model(row: Any) -> dict[str, Any]:

@@ -190,6 +190,7 @@ def test_doctor_names_every_mistake_with_its_fix(ringfence, project, graph):
         "RINGFENCE_GRAPH_CLASS_PROPERTY": "colour",
         "RINGFENCE_GRAPH_TIME_KIND": "local",
         "RINGFENCE_GRAPH_RELATIONSHIPS": '[{"type": "OWES"}]',
+        "RINGFENCE_SCHEDULE_SCORE": "0 0 31 2 *",
     }
     found = json.loads(ringfence("doctor", "--json", cwd=folder, env=env | wrong, code=1).stdout)
     said = " ".join(f"{one['text']} -> {one['fix']}" for one in found if one["level"] != "ok")
@@ -200,6 +201,7 @@ def test_doctor_names_every_mistake_with_its_fix(ringfence, project, graph):
         "time_kind",
         "OWES",
         "PAID",
+        "a time that never comes",
     ):
         assert words in said
     nowhere = json.loads(

@@ -12,7 +12,6 @@ from ringfence.connector.errors import (
     LeaseHeld,
     ModelError,
     StoreError,
-    WrongVersion,
 )
 from ringfence.connector.keys import encode_key
 from ringfence.jobs.auditing import run_audit
@@ -283,7 +282,7 @@ def test_a_store_older_than_the_graph_is_refused(grown):
 
 
 def test_without_migrations_nothing_runs(settings):
-    with open_workspace(settings) as workspace, pytest.raises(WrongVersion, match="migrate"):
+    with open_workspace(settings) as workspace, pytest.raises(StoreError, match="migrate"):
         run_scoring(workspace)
 
 

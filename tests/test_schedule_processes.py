@@ -1,31 +1,36 @@
 """`ringfence schedule` as real processes: kills, signals, two at once, stores that vanish."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, func, make_url, select, text, update
+from sqlalchemy import create_engine, func, make_url, select, text
 from typer.testing import CliRunner
 
-from ringfence.connector import migrate_sql, schedules, tables
+from ringfence.connector import migrate_sql, tables
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import open_store
-from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.cli import app
 from ringfence.jobs.config import load
-from ringfence.jobs.schedule.jobs import planned, triggers
+from ringfence.jobs.schedule.planning import triggers
 from ringfence.jobs.scoring import run_scoring
 from ringfence.jobs.training import run_training
-
-LIMIT = 180  # seconds; nothing is judged by how long it takes, only by whether it comes
-FAR = "0 0 1 1 *"
-MAIN = "from ringfence.jobs.cli import main; main()"
+from tests.schedulers import (
+    FAR,
+    MAIN,
+    count,
+    ends,
+    env,
+    eventually,
+    make_overdue,
+    plan,
+    postgresql,
+    rows,
+    scheduler,
+    sqlite,
+)
 
 AT_A_CHECKPOINT = """
 import os, time
@@ -38,101 +43,6 @@ def at(name):
         {deed}
 checkpoints.at = at
 """
-
-
-def env(settings, **more):
-    """The environment of a scheduler for `settings`; every job is off but for `more`."""
-    found = {
-        "RINGFENCE_NEO4J_USER": settings.neo4j.user,
-        "RINGFENCE_NEO4J_PASSWORD": settings.neo4j.password.get_secret_value(),
-        "RINGFENCE_AUDIT_URL": settings.audit.url,
-        "RINGFENCE_ENGINE_LEASE_SECONDS": "3",
-        "RINGFENCE_ENGINE_WRITE_ROWS": "20",
-        "RINGFENCE_SCHEDULE_SCORE": "",
-        "RINGFENCE_SCHEDULE_AUDIT": "",
-        "RINGFENCE_SCHEDULE_RECONCILE": "",
-        "RINGFENCE_SCHEDULE_TICK_SECONDS": "0.2",
-        "RINGFENCE_SCHEDULE_RETRY_SECONDS": "0.5",
-    }
-    if settings.audit.password is not None:
-        found["RINGFENCE_AUDIT_PASSWORD"] = settings.audit.password.get_secret_value()
-    return found | more
-
-
-@contextmanager
-def scheduler(folder, environment, code=MAIN, *arguments):
-    """A scheduler in a process of its own; whatever happens, it is gone afterwards."""
-    log = folder / f"scheduler-{time.monotonic_ns()}.log"
-    clean = {name: value for name, value in os.environ.items() if not name.startswith("RINGFENCE_")}
-    with log.open("w") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-c", code, "schedule", "--config", "ringfence.toml", *arguments],
-            cwd=folder,
-            env=clean | {"OMP_NUM_THREADS": "1"} | environment,
-            stderr=output,
-            stdout=output,
-        )
-    process.log = log
-    try:
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-
-
-def eventually(what, process=None):
-    """Wait until `what()` is true; a process that ended before is shown with its log."""
-    deadline = time.monotonic() + LIMIT
-    while not (found := what()):
-        if process is not None and process.poll() is not None:
-            pytest.fail(f"exit code {process.returncode}:\n{process.log.read_text()}")
-        told = process.log.read_text() if process else ""
-        assert time.monotonic() < deadline, f"it did not happen\n{told}"
-        time.sleep(0.05)
-    return found
-
-
-def ends(process, number=None):
-    """Send a signal and return the exit code."""
-    if number is not None:
-        process.send_signal(number)
-    return process.wait(LIMIT)
-
-
-def rows(settings):
-    with open_audit(settings) as store, store.reading() as connection:
-        return {row.job: row for row in schedules.rows(connection, settings.project)}
-
-
-def make_overdue(settings, job):
-    with open_audit(settings) as store, store.transaction() as connection:
-        connection.execute(
-            update(tables.schedule)
-            .where(tables.schedule.c.job == job)
-            .values(due_ns=store.now_ns(connection) - 1, outcome=None)
-        )
-
-
-def plan(settings, **times):
-    """Write a schedule down as an earlier scheduler would have."""
-    wanted = settings.model_copy(
-        update={
-            "schedule": settings.schedule.model_copy(
-                update={"score": "", "audit": "", "reconcile": ""} | times
-            )
-        }
-    )
-    with open_audit(settings) as store:
-        jobs = [planned(*pair) for pair in triggers(wanted).items()]
-        schedules.plan(store, settings.project, jobs)
-
-
-def count(log, event):
-    return sum(f" {event} " in line for line in log.read_text().splitlines())
-
-
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
-postgresql = pytest.mark.parametrize("sql_url", ["postgresql"], indirect=True)
 
 
 @postgresql

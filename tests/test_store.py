@@ -29,7 +29,7 @@ def test_migrating_twice_does_no_harm_and_tells_what_it_did(sql_url):
     from sqlalchemy import make_url
 
     opened = open_store(make_url(sql_url)._replace(password=None).render_as_string())
-    with pytest.raises(WrongVersion, match="ringfence migrate"):
+    with pytest.raises(StoreError, match="ringfence migrate"):
         migrate_sql.require_sql(opened)
     done = migrate_sql.migrate_sql(opened)
     assert done[0].startswith("SQL 0001: The first tables")
@@ -188,3 +188,27 @@ def test_the_chains_key_is_made_once_and_readable_by_us_alone(tmp_path):
     assert chain.chain_key(None, tmp_path / "new") == first
     assert (tmp_path / "new" / "audit.key").stat().st_mode & 0o777 == 0o600
     assert chain.chain_key("given", tmp_path) == b"given"
+
+
+def test_a_machine_with_another_key_is_refused_before_it_breaks_the_chain(store):
+    fill(store)
+    with pytest.raises(StoreError, match="RINGFENCE_AUDIT_KEY"), store.transaction() as connection:
+        chain.append(connection, "p", b"another key", "test", {})
+    with store.transaction() as connection:
+        assert chain.first_broken(connection, "p", KEY) is None
+        chain.append(connection, "p", KEY, "test", {})  # the right key still goes on
+
+
+def test_a_file_that_vanished_is_missed_and_not_replaced_by_an_empty_one(tmp_path):
+    path = tmp_path / "a folder" / "100% of #1.db"
+    opened = open_store(f"sqlite:///{path}")
+    with pytest.raises(StoreError, match="there is no audit store at"):
+        migrate_sql.require_sql(opened)
+    assert not path.exists()
+    migrate_sql.migrate_sql(opened)
+    migrate_sql.require_sql(opened)
+    opened.close()
+    path.unlink()
+    with pytest.raises(StoreError, match="bring it back"), opened.transaction():
+        pass
+    assert not path.exists()

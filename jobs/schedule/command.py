@@ -105,7 +105,7 @@ def _plan(settings: Settings) -> list[dict[str, Any]]:
     from datetime import datetime
     from zoneinfo import ZoneInfo
 
-    from ringfence.jobs.schedule.jobs import triggers
+    from ringfence.jobs.schedule.planning import triggers
 
     rows = []
     for job, trigger in triggers(settings).items():

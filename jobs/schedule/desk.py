@@ -29,11 +29,10 @@ from ringfence.connector.schedules import Claim, Ended
 from ringfence.connector.store import Store
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import Settings
-from ringfence.jobs.schedule.jobs import JOBS, planned, triggers
+from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import event, one_line
+from ringfence.jobs.schedule.planning import planned, triggers
 from ringfence.jobs.workspace import open_workspace
-
-SQLITE = "sqlite:///"
 
 
 class Stopped(Exception):
@@ -160,14 +159,6 @@ class Desk:
 
     @contextmanager
     def _store(self) -> Iterator[Store]:
-        """Open the store; SQLite would make an empty one where the file is gone."""
-        path = Path(self.settings.audit.url.removeprefix(SQLITE))
-        if self.settings.audit.url.startswith(SQLITE) and not path.exists():
-            raise StoreError(
-                found=f"there is no audit store at {path}",
-                needed="the file that was migrated",
-                next_step="bring it back, or for a new project: ringfence migrate",
-            )
         with open_audit(self.settings) as store:
             migrate_sql.require_sql(store)
             yield store

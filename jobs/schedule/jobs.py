@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ringfence.connector.errors import ConfigError
 from ringfence.connector.refresh import Progress
-from ringfence.connector.schedules import Ended, Planned
-from ringfence.jobs.config import Settings
-from ringfence.jobs.schedule.triggers import Trigger, parse
+from ringfence.connector.schedules import Ended
 from ringfence.jobs.workspace import Workspace
 
 
@@ -56,21 +53,3 @@ JOBS: dict[str, Callable[[Workspace, Progress], Ended]] = {
     "reconcile": reconcile,
     "report": report,
 }
-
-
-def triggers(settings: Settings) -> dict[str, Trigger]:
-    """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
-    wanted = {job: str(getattr(settings.schedule, job)).strip() for job in JOBS}
-    zone = settings.schedule.timezone
-    found = {job: parse(text, zone, job) for job, text in wanted.items() if text}
-    if not found:
-        raise ConfigError(
-            found=f"[schedule] of project {settings.project!r} switches every job off",
-            needed=f"a time for at least one of {', '.join(JOBS)}",
-        )
-    return found
-
-
-def planned(job: str, trigger: Trigger) -> Planned:
-    """Return a job as the store writes it down."""
-    return Planned(job, trigger.text, trigger.zone, trigger.next_after, trigger.is_interval)

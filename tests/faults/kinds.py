@@ -34,10 +34,13 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a fault may use besides the case: the proxy, and a way to restart Neo4j."""
+    """What a fault may use besides the case: the proxy, and a way to restart Neo4j.
+
+    `restart` calls what it is given when the server is dead, and returns when it is back.
+    """
 
     proxy: Proxy
-    restart: Callable[[], None] | None
+    restart: Callable[[Callable[[], None]], None] | None
     window: Window
 
 
@@ -194,24 +197,27 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def neo4j_killed(case: Case, ground: Ground) -> Hurt:
-    """kill -9 of the Neo4j server at a place; it is started again while the run waits."""
+    """kill -9 of the Neo4j server at a place; the run goes on without it until it is back."""
     place = case.chance.choice(SCORE_PLACES[:-1])
     attempt = start(case.task("score", deed="wait", place=place))
     happened = attempt.reached()
     if happened and ground.restart:
-        ground.restart()
-        attempt.go_on()
+        ground.restart(attempt.go_on)
     return Hurt(happened, attempt.outcome())
 
 
 def disk_full(case: Case, _ground: Ground) -> Hurt:
-    """The disk of store, mirror and key is full, or nearly."""
-    home = case.config.parent
-    filler = home / "filler"
-    free = shutil.disk_usage(home).free
-    left = case.chance.choice((0, 4, 16, 40, 64, 100, 140)) * 1024
-    filler.write_bytes(b"\0" * max(0, free - left - 4096))
-    outcome = start(case.task(case.chance.choice(("score", "line")))).outcome()
+    """The disk of store, mirror and key is full, or nearly, from the start or from some place."""
+    place = case.chance.choice(("", *SCORE_PLACES[:-1]))
+    attempt = start(case.task("line", deed="wait", place=place))
+    if place and not attempt.reached():
+        return Hurt(False, attempt.outcome())
+    filler = case.config.parent / "filler"
+    left = case.chance.choice((0, 0, 4, 16, 40, 64)) * 1024
+    filler.write_bytes(b"\0" * max(0, shutil.disk_usage(filler.parent).free - left - 4096))
+    if place:
+        attempt.go_on()
+    outcome = attempt.outcome()
     filler.unlink()
     return Hurt(outcome.kind in ("refused", "crashed"), outcome)
 

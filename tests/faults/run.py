@@ -1,6 +1,7 @@
 """Hurt real runs many times and count what was lost: `python -m tests.faults.run --help`."""
 
 import argparse
+import itertools
 import json
 import os
 import shutil
@@ -10,10 +11,11 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import URL, create_engine, make_url, text
 
@@ -197,8 +199,11 @@ def can_mount(folder: Path) -> bool:
 
 
 @contextmanager
-def neo4j(folder: Path) -> Iterator[tuple[str, tuple[str, str], object]]:
-    """The Neo4j named in the environment, else one of our own that can be killed."""
+def neo4j(folder: Path, outage: float) -> Iterator[tuple[str, tuple[str, str], Any]]:
+    """The Neo4j named in the environment, else one of our own that can be killed.
+
+    The first time it stays away for `outage` seconds beyond what a start takes.
+    """
     if uri := os.environ.get("RINGFENCE_TEST_NEO4J_URI"):
         user = os.environ.get("RINGFENCE_TEST_NEO4J_USER", "neo4j")
         yield uri, (user, os.environ["RINGFENCE_TEST_NEO4J_PASSWORD"]), None
@@ -208,8 +213,12 @@ def neo4j(folder: Path) -> Iterator[tuple[str, tuple[str, str], object]]:
         server = embedded.start(home, attached=True)
         stack.callback(embedded.stop, home)
 
-        def restart() -> None:
+        away = itertools.chain([outage], itertools.repeat(0.0))
+
+        def restart(go_on: Callable[[], None]) -> None:
             os.kill(embedded.status(home).server.pid, signal.SIGKILL)
+            go_on()
+            time.sleep(next(away))
             embedded.start(home, attached=True)
 
         yield server.uri, (server.user, server.password), restart
@@ -258,6 +267,7 @@ def main() -> int:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--stores", nargs="+", default=["sqlite", "postgresql"])
     options.add_argument("--restarts", type=int, default=6, help="of the Neo4j server")
+    options.add_argument("--outage", type=float, default=60.0, help="seconds, of the first restart")
     options.add_argument("--full-disks", type=int, default=30)
     options.add_argument("--controls", nargs="*", default=[one.without for one in CONTROLS])
     options.add_argument("--json", action="store_true")
@@ -272,7 +282,7 @@ def main() -> int:
 
 
 def _all(given: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
-    uri, auth, restart = stack.enter_context(neo4j(folder))
+    uri, auth, restart = stack.enter_context(neo4j(folder, given.outage))
     ground = Ground(Proxy(make_url(uri).port or 7687), restart, Window())
     mountable = given.full_disks and can_mount(folder)
     tallies: dict[str, Tally] = {}

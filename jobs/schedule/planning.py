@@ -1,0 +1,28 @@
+"""The jobs of a project and their triggers, as its configuration names them."""
+
+from __future__ import annotations
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.schedules import Planned
+from ringfence.jobs.config import Settings
+from ringfence.jobs.schedule.triggers import Trigger, parse
+
+NAMES = ("score", "audit", "reconcile", "report")
+
+
+def triggers(settings: Settings) -> dict[str, Trigger]:
+    """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
+    wanted = {job: str(getattr(settings.schedule, job)).strip() for job in NAMES}
+    zone = settings.schedule.timezone
+    found = {job: parse(text, zone, job) for job, text in wanted.items() if text}
+    if not found:
+        raise ConfigError(
+            found=f"[schedule] of project {settings.project!r} switches every job off",
+            needed=f"a time for at least one of {', '.join(NAMES)}",
+        )
+    return found
+
+
+def planned(job: str, trigger: Trigger) -> Planned:
+    """Return a job as the store writes it down."""
+    return Planned(job, trigger.text, trigger.zone, trigger.next_after, trigger.is_interval)
