@@ -8,6 +8,7 @@ RingfenceError
 │   ├── LeaseHeld      another process works on this project now
 │   ├── LeaseLost      another process took over while this one was away
 │   └── WrongVersion   the store is newer than this code, or not migrated yet
+├── FolderError        the disk of mirror, models and key is full or can't be written
 └── ModelError         no model, or one that doesn't fit the graph or its own manifest
 """
 
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 __all__ = [
     "ConfigError",
+    "FolderError",
     "GraphError",
     "LeaseHeld",
     "LeaseLost",
@@ -70,6 +72,10 @@ class LeaseLost(StoreError):
 
 class WrongVersion(StoreError):
     """The store is newer than this code, or not migrated yet."""
+
+
+class FolderError(RingfenceError):
+    """The disk of mirror, models and key is full or can't be written."""
 
 
 class ModelError(RingfenceError):

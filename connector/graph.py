@@ -190,6 +190,12 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
             found=f"{uri} has no database of that name",
             needed="[neo4j] database as the server knows it",
         )
+    if "TransactionTimedOut" in code:
+        return ServerError(
+            found="Neo4j ended a write that took longer than the run's lease",
+            needed="a server that answers faster, or a longer [engine] lease_seconds",
+            next_step="run again; nothing is lost",
+        )
     # only what is about the statement is repeated: other messages quote values of the graph
     about = f": {_first_line(error)}" if code.startswith("Neo.ClientError.Statement") else ""
     return GraphError(found=f"Neo4j refused a statement ({code}){about}")

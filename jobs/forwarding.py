@@ -131,12 +131,14 @@ def _opened(place: Path, plan: Plan, mirror: Mirror) -> Iterator[Tables]:
 
 
 def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-    """Map a file, made longer where needed; what is new in it takes no room until it is written."""
+    """Map a file, made longer where needed; a full disk is an error here, and no SIGBUS later."""
     size = int(np.prod(shape)) * np.dtype(kind).itemsize
     if not size:
         path.touch()
         return np.empty(shape, kind)
     with path.open("ab") as file:
+        if hasattr(os, "posix_fallocate") and file.tell() < size:
+            os.posix_fallocate(file.fileno(), 0, size)
         file.truncate(size)
     return np.memmap(path, kind, mode="r+", shape=shape).view(np.ndarray)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import socket
@@ -14,6 +15,7 @@ from ringfence.connector import migrate_graph, migrate_sql
 from ringfence.connector.chain import chain_key
 from ringfence.connector.embedded import ServerInfo, find_running, running
 from ringfence.connector.embedded.jars import Progress
+from ringfence.connector.errors import FolderError
 from ringfence.connector.graph import Graph, connect
 from ringfence.connector.lease import acquire, release
 from ringfence.connector.mapping import GraphMapping
@@ -23,6 +25,8 @@ from ringfence.connector.runs import Writer
 from ringfence.connector.store import Store
 from ringfence.jobs.audit_store import open_audit, secret_text
 from ringfence.jobs.config import Settings
+
+DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +74,18 @@ class Workspace:
     def writer(self) -> Iterator[Writer]:
         """Hold the project's lease for the length of a `with` block."""
         key = secret_text(self.settings.audit.key)
+        folder = self.settings.engine.folder
         held = acquire(self.store, self.project, _owner(), self.settings.engine.lease_seconds)
         try:
-            yield Writer(self.store, held, chain_key(key, self.settings.engine.folder))
+            yield Writer(self.store, held, chain_key(key, folder))
+        except OSError as error:
+            if error.errno not in DISK:
+                raise
+            raise FolderError(
+                found=f"[engine] folder {folder} can't be written: {error.strerror}",
+                needed="a disk with room for mirror, models and tables; ringfence doctor says how much",
+                next_step="make room and run again; nothing is lost",
+            ) from error
         finally:
             release(self.store, held)
 

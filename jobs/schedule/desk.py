@@ -19,6 +19,7 @@ from traceback import extract_tb
 
 from ringfence.connector import migrate_sql, schedules
 from ringfence.connector.errors import (
+    FolderError,
     LeaseHeld,
     LeaseLost,
     RingfenceError,
@@ -120,7 +121,7 @@ class Desk:
             return Ended("stopped", "the scheduler was asked to end; the next start goes on", 0.0)
         except (LeaseHeld, LeaseLost) as error:
             return Ended("held", one_line(error), retry)
-        except (StoreError, ServerError) as error:
+        except (StoreError, ServerError, FolderError) as error:
             return Ended("failed", one_line(error), retry)
         except RingfenceError as error:
             return Ended("failed", one_line(error))

@@ -131,9 +131,16 @@ class Case:
             )
 
     def recover(self, without: str = "") -> Outcome:
-        """Run one whole scoring and audit, undisturbed."""
-        self.time_passes()
-        return start(self.task("line", without=without)).outcome()
+        """Run one whole scoring and audit, undisturbed.
+
+        A lease of 1.5 s can be too short for a busy machine; then the next run goes on.
+        """
+        for _ in range(3):
+            self.time_passes()
+            ended = start(self.task("line", without=without)).outcome()
+            if "took longer than the run's lease" not in ended.words:
+                break
+        return ended
 
 
 @contextmanager

@@ -219,7 +219,7 @@ def disk_full(case: Case, _ground: Ground) -> Hurt:
         attempt.go_on()
     outcome = attempt.outcome()
     filler.unlink()
-    return Hurt(outcome.kind in ("refused", "crashed"), outcome)
+    return Hurt(outcome.kind != "done", outcome)
 
 
 def _action(place: str, chance: random.Random) -> str:

@@ -35,7 +35,7 @@ SHARES = {
 ONLY_ON = {"sql_backend_killed": "postgresql", "older_backup": "sqlite", "disk_full": "sqlite"}
 PER_CASE = 40
 VERBOSE = bool(os.environ.get("RINGFENCE_TEST_FAULT_ENDINGS"))
-TMPFS_BYTES = 1_500_000
+TMPFS_BYTES = 24_000_000
 
 
 @dataclass(slots=True)
