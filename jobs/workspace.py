@@ -83,7 +83,7 @@ class Workspace:
                 raise
             raise FolderError(
                 found=f"[engine] folder {folder} can't be written: {error.strerror}",
-                needed="a disk with room for mirror, models and tables; ringfence doctor says how much",
+                needed="a disk with room for mirror, models and tables (see ringfence doctor)",
                 next_step="make room and run again; nothing is lost",
             ) from error
         finally:
