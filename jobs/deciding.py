@@ -28,7 +28,7 @@ from ringfence.jobs.observing import filled, observe, plan_watch
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace
-from ringfence.models.evaluation_times import EvaluationPolicy
+from ringfence.models.evaluation_times import EvaluationPolicy, PolicyChanged, due, require_policy
 from ringfence.models.guarantee import guarantee
 from ringfence.models.incremental import Incidence, neighbour_counts
 from ringfence.models.snapshot import Evaluation, Part, Promise, evaluate
@@ -56,13 +56,13 @@ def consider(
     known = members(workspace.store, workspace.project, model.version, "calibration")
     graph = forwarding.incidence(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
-    due = _due(mirror, graph, settings.conformal, policy)
-    if len(due.rows) == 0:
+    now = _due(mirror, graph, settings.conformal, policy)
+    if len(now.rows) == 0:
         watch.lap("compute")
-        return due, None
+        return now, None
     watching = plan_watch(workspace, model, mirror, known)
-    seen = look(workspace, model, mirror, known, graph, due.rows, watch, also=watching.rows)
-    facts = _facts(workspace, model, read, seen.result, due)
+    seen = look(workspace, model, mirror, known, graph, now.rows, watch, also=watching.rows)
+    facts = _facts(workspace, model, read, seen.result, now)
     facts |= observe(
         workspace, model, mirror, watching, seen.also_logits, seen.also_degree, seen.result
     )
@@ -71,9 +71,9 @@ def consider(
         result, note = filled(seen.result)
         seen, notes = replace(seen, result=result), notes + note
     facts["notes"] = json.dumps(notes)
-    decided = predictions(mirror, due.rows, seen, model.classes)
+    decided = predictions(mirror, now.rows, seen, model.classes)
     watch.lap("compute")
-    return due, Decision(facts, decided, list(mirror.rejected.values()))
+    return now, Decision(facts, decided, list(mirror.rejected.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,13 +146,15 @@ def recorded_policy(settings: ConformalSettings, model: SavedModel) -> Evaluatio
     """Return the policy that was recorded when the model was trained; another one is refused."""
     policy = policy_of(settings)
     recorded = model.manifest["evaluation"]
-    if policy.digest() != recorded["digest"]:
+    try:
+        require_policy(policy, recorded["digest"])
+    except PolicyChanged:
         raise ConfigError(
             found=f"[conformal] says: {policy.words()}; the model was trained under: "
             f"{recorded['words']}",
             needed="the time of evaluation that was fixed before any set was seen",
             next_step="restore [conformal] evaluate, or: ringfence train",
-        )
+        ) from None
     return policy
 
 
@@ -186,7 +188,8 @@ def _due(
     alone = neighbour_counts(graph, candidates) == 0
     waits = alone if settings.rule == "EdgeEx" else np.zeros_like(alone)
     if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
-        waits |= policy.due_at(mirror.created_ns[candidates]) > (mirror.watermark_ns or 0)
+        times = due(policy, mirror.created_ns[candidates], mirror.watermark_ns or 0)
+        waits[times.waiting] = True
     return Due(candidates[~waits], int(waits.sum()), int(already_known.sum()))
 
 
