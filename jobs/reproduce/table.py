@@ -79,7 +79,7 @@ def row_of(result: Results) -> Row:
         result.name,
         result.title,
         PUBLISHED.get(result.name),
-        result.accuracies[0],
+        float(np.mean(result.accuracies)),
         float(np.std(result.accuracies)),
         len(result.accuracies),
         n,

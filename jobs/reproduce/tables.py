@@ -103,8 +103,8 @@ def _as_printed(rows: Sequence[Row]) -> TextTable:
         "Each cell: the paper's figure / ours. |mean coverage - 90| in % on arrival, first 10 node "
         "and 15 edge sequences, one train/validation split. `by chance` is the expected value of "
         "the NodeEx column if the theory holds exactly. Edge columns with the stale scores of the "
-        "authors' notebook, because the printed ones have them. In brackets: standard deviation of "
-        "accuracy over our splits.",
+        "authors' notebook, because the printed ones have them. Accuracy is the mean over our "
+        "splits, in brackets the standard deviation of one.",
         rows,
         {
             "accuracy": accuracy,

@@ -155,7 +155,7 @@ def _accuracy(rows: Sequence[Row]) -> list[str]:
     if not off:
         return []
     return [
-        "Accuracy differs by more than three standard deviations of our splits: "
+        "Accuracy differs by more than three standard deviations of one split: "
         f"{', '.join(off)}. The paper prints no learning rate, weight decay or stopping rule; ours "
         "are those of the authors' code as far as known. No promise depends on accuracy; set "
         "sizes and naive's error do."
