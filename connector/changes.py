@@ -13,8 +13,10 @@ from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.quoting import quote
 from ringfence.connector.rows import FLOAT_BYTES, NodeBlock, node_block, typed_keys
 from ringfence.connector.times import as_parameter, ns_expression
+from ringfence.connector.vectors import LARGEST, LISTED, LONGEST, PACKED, STORED, unpacked
 
 RECORDS = 2  # records on the way at a time: each holds a whole block
+NUMBERS = 1 << 21  # features in a block: the server holds them as objects
 
 # The client pays per record, 25 to 40 microseconds, and per value inside one only a small part of
 # that. So the server collects references, cuts the list, and returns few wide records of columns.
@@ -22,10 +24,11 @@ NODES = """
 MATCH (n:{label}) {where}
 WITH collect(n) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
-WITH found[start .. start + $rows] AS part
-RETURN [n IN part | elementId(n)] AS ids, [n IN part | {key}] AS keys,
-  [n IN part | {features}] AS features, [n IN part | {class_}] AS classes,
-  [n IN part | {ns}] AS ns
+WITH found[start .. start + $rows] AS block
+WITH block, [n IN block | {list_}] AS lists
+RETURN [n IN block | elementId(n)] AS ids, [n IN block | {key}] AS keys,
+  {features} AS features, [n IN block | {class_}] AS classes,
+  [t IN [n IN block | {created}] | {ns}] AS ns
 """
 
 ALL_RELATIONSHIPS = """
@@ -73,7 +76,11 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
     if not mapping.features_are_list:
         return len(mapping.features)
     features = f"n.{quote(mapping.features[0])}"
-    lists = f"MATCH (n:{quote(mapping.label)}) WHERE valueType({features}) STARTS WITH 'LIST' "
+    lists = (
+        f"{_language(graph)} MATCH (n:{quote(mapping.label)}) "
+        f"WHERE valueType({features}) STARTS WITH 'LIST' "
+        f"OR valueType({features}) STARTS WITH 'VECTOR'"
+    )
     rows = graph.read(
         f"{lists} RETURN size({features}) AS width, count(*) AS n ORDER BY n DESC, width LIMIT 1"
     )
@@ -94,34 +101,51 @@ def read_nodes(
     """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
     where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
     since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
-    query = _node_query(mapping, where)
-    for record in graph.stream(query, RECORDS, since=since, rows=rows):
-        yield node_block(width, *record.values())
+    yield from _node_blocks(graph, mapping, width, rows, where, since=since)
 
 
 def read_again(
     graph: Graph, mapping: GraphMapping, width: int, element_ids: Sequence[str], rows: int
 ) -> Iterator[NodeBlock]:
     """Yield nodes by the ids that they had when they went to quarantine, if they still exist."""
-    query = _node_query(mapping, "WHERE elementId(n) IN $ids")
-    for record in graph.stream(query, RECORDS, ids=list(element_ids), rows=rows):
-        yield node_block(width, *record.values())
+    where = "WHERE elementId(n) IN $ids"
+    yield from _node_blocks(graph, mapping, width, rows, where, ids=list(element_ids))
 
 
-def _node_query(mapping: GraphMapping, where: str) -> str:
-    created = f"n.{quote(mapping.created_at)}"
-    if mapping.features_are_list:
-        features = f"n.{quote(mapping.features[0])}"
-    else:
-        features = "[" + ", ".join(f"n.{quote(name)}" for name in mapping.features) + "]"
+def _node_blocks(
+    graph: Graph, mapping: GraphMapping, width: int, rows: int, where: str, **parameters: object
+) -> Iterator[NodeBlock]:
+    packed = graph.has_vectors and 0 < width <= LONGEST
+    if packed:
+        parameters |= {"together": LONGEST // width, "width": width, "largest": LARGEST}
+    rows = max(1, min(rows, NUMBERS // max(width, 1)))
+    query = f"{_language(graph)} {_node_query(mapping, where, packed)}"
+    for record in graph.stream(query, RECORDS, rows=rows, **parameters):
+        ids, keys, features, classes, ns = record.values()
+        matrix = unpacked(features, width) if packed else features
+        yield node_block(width, ids, keys, matrix, classes, ns)
+
+
+def _node_query(mapping: GraphMapping, where: str, packed: bool) -> str:
+    list_ = f"n.{quote(mapping.features[0])}"
+    if not mapping.features_are_list:
+        list_ = "[" + ", ".join(f"n.{quote(name)}" for name in mapping.features) + "]"
+    kind = STORED if mapping.features_are_list else LISTED
     return NODES.format(
         label=quote(mapping.label),
         where=where,
         key=f"n.{quote(mapping.key)}",
-        features=features,
+        list_=list_,
+        features=PACKED.format(kind=kind) if packed else "lists",
         class_=f"n.{quote(mapping.class_property)}",
-        ns=ns_expression(mapping.time_kind, created),
+        created=f"n.{quote(mapping.created_at)}",
+        ns=ns_expression(mapping.time_kind, "t"),
     )
+
+
+def _language(graph: Graph) -> str:
+    """Only Cypher 25 knows vectors; servers without it take what they speak."""
+    return "CYPHER 25" if graph.has_vectors else ""
 
 
 def read_relationships(

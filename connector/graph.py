@@ -7,6 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -28,10 +29,12 @@ from neo4j.exceptions import (
     Neo4jError,
     ServiceUnavailable,
 )
+from neo4j.vector import Vector
 
 from ringfence.connector.errors import ConfigError, GraphError, RingfenceError, ServerError
 
 T = TypeVar("T")
+VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
 logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
 
@@ -43,6 +46,14 @@ class Graph:
         self.driver = driver
         self.uri = uri
         self.database = database
+
+    @cached_property
+    def has_vectors(self) -> bool:
+        """Whether the server can pack numbers into vectors, and this connection carries them."""
+        try:
+            return isinstance(self.read(VECTORS)[0]["one"], Vector)
+        except GraphError:  # older than Cypher 25, or than its list functions
+            return False
 
     def read(self, query: str, **parameters: Any) -> list[Record]:
         """Return all rows of a reading query."""

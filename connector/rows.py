@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from neo4j.vector import Vector
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.keys import encode_key
+from ringfence.connector.vectors import numbers
 
 FLOAT_BYTES = 4
 LONGEST_KEY = 512  # characters; longer ones don't fit a PostgreSQL index with room to spare
@@ -44,7 +46,7 @@ def node_block(
     width: int,
     ids: Sequence[str],
     keys: Sequence[Any],
-    features: Sequence[Any],
+    features: Sequence[Any] | NDArray[np.float32],
     classes: Sequence[Any],
     ns: Sequence[Any],
 ) -> NodeBlock:
@@ -63,7 +65,7 @@ def node_block(
 def _row_by_row(
     ids: Sequence[str],
     keys: Sequence[Any],
-    features: Sequence[Any],
+    features: Sequence[Any] | NDArray[np.float32],
     classes: Sequence[Any],
     ns: Sequence[Any],
     matrix: NDArray[np.float32] | None,
@@ -136,9 +138,13 @@ def _key(value: object) -> str:
     return key
 
 
-def _matrix(lists: Sequence[Any], width: int) -> NDArray[np.float32] | None:
+def _matrix(lists: Sequence[Any] | NDArray[np.float32], width: int) -> NDArray[np.float32] | None:
     """The whole block at once, or None where some row needs a look of its own."""
-    if lists and all(type(one) is bytes and len(one) == width * FLOAT_BYTES for one in lists):
+    if isinstance(lists, np.ndarray):  # the server has looked at every number
+        return lists
+    if lists and all(type(one) is Vector and len(one) == width for one in lists):
+        lists = np.concatenate([numbers(one) for one in lists]).reshape(len(lists), width)
+    if len(lists) and all(type(one) is bytes and len(one) == width * FLOAT_BYTES for one in lists):
         narrow = np.frombuffer(b"".join(lists), "<f4").reshape(len(lists), width)
         return narrow if bool(np.isfinite(narrow).all()) else None
     try:
@@ -157,6 +163,8 @@ def _vector(value: object, width: int) -> NDArray[np.float32]:
         raise UnusableError("features are missing")
     if isinstance(value, bytes):
         return _from_bytes(value, width)
+    if isinstance(value, Vector):
+        value = numbers(value).tolist()
     if not isinstance(value, list):
         raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
     if len(value) != width:
