@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import Graph
@@ -40,6 +44,21 @@ RETURN [a IN part | a.{key}] AS sources,
   [a IN part | [(a)-[:{type}]->(b:{label}) | b.{key}]] AS targets
 """
 
+RELATIONSHIPS_FROM = """
+UNWIND $keys AS key
+MATCH (a:{label} {{{key}: key}})
+RETURN collect(a.{key}) AS sources,
+  collect([(a)-[:{type}]->(b:{label}) | b.{key}]) AS targets
+"""
+
+EVERYBODY = """
+MATCH (n:{label})
+WITH collect(n) AS found
+UNWIND range(0, size(found) - 1, $rows) AS start
+WITH found[start .. start + $rows] AS block
+RETURN [n IN block | elementId(n)] AS ids, [n IN block | n.{key}] AS keys
+"""
+
 NEW_RELATIONSHIPS = """
 MATCH (a)-[r:{type}]->(b) WHERE r.{created} >= $since AND a:{label} AND b:{label}
 WITH collect(r) AS found
@@ -59,13 +78,30 @@ RETURN [r IN part | startNode(r).{key}] AS sources, [r IN part | [endNode(r).{ke
 """
 
 
+TypedKeys = Sequence[str | None] | NDArray[np.int64]
+"""Keys as typed text (None: can't be used), or as they are where all of them are integers."""
+
+
 @dataclass(frozen=True, slots=True)
 class RelationshipBlock:
-    """Relationships of one type as typed keys of their ends; a target of None has another label."""
+    """Relationships of one type by the keys of their ends; source i has counts[i] targets.
+
+    Without `counts` every source has one. A target of None can't be used.
+    """
 
     type_index: int
-    sources: list[str]
-    targets: list[str | None]
+    sources: TypedKeys
+    targets: TypedKeys
+    counts: NDArray[np.int64] | None = None
+
+    def ends(self, source: int, target: int) -> tuple[str, str] | None:
+        """Return two places' keys as typed text; None where one can't be used."""
+        keys = _text(self.sources[source]), _text(self.targets[target])
+        return None if keys[0] is None or keys[1] is None else (keys[0], keys[1])
+
+
+def _text(key: object) -> str | None:
+    return key if key is None or isinstance(key, str) else f"i:{key}"
 
 
 def feature_width(graph: Graph, mapping: GraphMapping) -> int:
@@ -97,7 +133,7 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
 
 def read_nodes(
     graph: Graph, mapping: GraphMapping, width: int, since_ns: int | None, rows: int
-) -> Iterator[NodeBlock]:
+) -> Generator[NodeBlock, None, None]:
     """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
     where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
     since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
@@ -106,15 +142,24 @@ def read_nodes(
 
 def read_again(
     graph: Graph, mapping: GraphMapping, width: int, element_ids: Sequence[str], rows: int
-) -> Iterator[NodeBlock]:
+) -> Generator[NodeBlock, None, None]:
     """Yield nodes by the ids that they had when they went to quarantine, if they still exist."""
     where = "WHERE elementId(n) IN $ids"
     yield from _node_blocks(graph, mapping, width, rows, where, ids=list(element_ids))
 
 
+def read_keys(
+    graph: Graph, mapping: GraphMapping, rows: int
+) -> Generator[tuple[list[str], TypedKeys], None, None]:
+    """Yield the ids and the keys of all nodes."""
+    query = EVERYBODY.format(label=quote(mapping.label), key=quote(mapping.key))
+    for record in graph.stream(query, RECORDS, rows=rows):
+        yield record["ids"], _keys(record["keys"])
+
+
 def _node_blocks(
     graph: Graph, mapping: GraphMapping, width: int, rows: int, where: str, **parameters: object
-) -> Iterator[NodeBlock]:
+) -> Generator[NodeBlock, None, None]:
     packed = graph.has_vectors and 0 < width <= LONGEST
     if packed:
         parameters |= {"together": LONGEST // width, "width": width, "largest": LARGEST}
@@ -154,7 +199,7 @@ def read_relationships(
     since_ns: int | None,
     new_keys: Sequence[Key],
     rows: int,
-) -> Iterator[RelationshipBlock]:
+) -> Generator[RelationshipBlock, None, None]:
     """Yield relationships created at `since_ns` or later (None: all of them).
 
     A type without creation times is read by the new nodes it touches, whichever way it points.
@@ -162,20 +207,30 @@ def read_relationships(
     for index, kind in enumerate(mapping.relationships):
         query, parameters = _relationship_query(mapping, kind, since_ns, new_keys)
         for record in graph.stream(query, RECORDS, rows=rows, **parameters):
-            targets = [typed_keys(part) for part in record["targets"]]
-            sources = [
-                source
-                for source, part in zip(typed_keys(record["sources"]), targets, strict=True)
-                for _ in part
-            ]
-            yield _usable(index, sources, list(chain.from_iterable(targets)))
+            yield _relationship_block(index, record["sources"], record["targets"])
 
 
-def _usable(index: int, sources: list[str | None], targets: list[str | None]) -> RelationshipBlock:
-    """A node without a usable key is in quarantine; its relationships wait with it."""
-    ends = zip(sources, targets, strict=True)
-    kept = [(source, target) for source, target in ends if source is not None]
-    return RelationshipBlock(index, [a for a, _ in kept], [b for _, b in kept])
+def read_sources(
+    graph: Graph, mapping: GraphMapping, type_index: int, keys: Sequence[Key], rows: int
+) -> Generator[RelationshipBlock, None, None]:
+    """Yield all relationships of one type that start at the nodes with these keys."""
+    query = RELATIONSHIPS_FROM.format(**_names(mapping, mapping.relationships[type_index]))
+    for start in range(0, len(keys), rows):
+        (record,) = graph.read(query, keys=list(keys[start : start + rows]))
+        yield _relationship_block(type_index, record["sources"], record["targets"])
+
+
+def _relationship_block(
+    index: int, sources: list[Any], targets: list[list[Any]]
+) -> RelationshipBlock:
+    counts = np.fromiter(map(len, targets), np.int64)
+    flat = list(chain.from_iterable(targets))
+    return RelationshipBlock(index, _keys(sources), _keys(flat), counts)
+
+
+def _keys(values: list[Any]) -> TypedKeys:
+    integers = set(map(type, values)) == {int}
+    return np.array(values, np.int64) if integers else typed_keys(values)
 
 
 def _relationship_query(
@@ -184,9 +239,7 @@ def _relationship_query(
     since_ns: int | None,
     new_keys: Sequence[Key],
 ) -> tuple[str, dict[str, object]]:
-    names = {
-        "label": quote(mapping.label), "key": quote(mapping.key), "type": quote(kind.type)
-    }  # fmt: skip
+    names = _names(mapping, kind)
     if since_ns is None:
         return ALL_RELATIONSHIPS.format(**names), {}
     if kind.created_at:
@@ -194,3 +247,7 @@ def _relationship_query(
         since = as_parameter(mapping.time_kind, since_ns)
         return NEW_RELATIONSHIPS.format(**names, created=created), {"since": since}
     return RELATIONSHIPS_OF.format(**names), {"keys": list(new_keys)}
+
+
+def _names(mapping: GraphMapping, kind: RelationshipMapping) -> dict[str, str]:
+    return {"label": quote(mapping.label), "key": quote(mapping.key), "type": quote(kind.type)}

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector import mirror as mirrors
+from ringfence.connector.ahead import ahead
 from ringfence.connector.changes import feature_width, read_again, read_nodes, read_relationships
 from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.connector.resume import KEPT_SECONDS, finish
 from ringfence.connector.times import NANOSECONDS
 from ringfence.connector.watermark import (
     check_time_types,
@@ -41,9 +44,12 @@ class Refreshed:
     note: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Reader:
-    """Where and how to read: the graph, its mapping, the block size and the overlap."""
+    """Where and how to read: the graph, its mapping, the block size and the overlap.
+
+    A first read is saved every `part_seconds`, so that one that dies need not begin anew.
+    """
 
     graph: Graph
     mapping: GraphMapping
@@ -51,6 +57,15 @@ class Reader:
     rows: int
     overlap_seconds: float
     progress: Progress = lambda _what, _done, _all: None
+    part_seconds: float = 10.0
+    is_first: bool = field(default=False, init=False)
+    saved_at: float = field(default_factory=time.monotonic, init=False)
+
+    def keep(self, mirror: Mirror) -> None:
+        """Save what a first read has brought so far, when it is time."""
+        if self.is_first and time.monotonic() - self.saved_at >= self.part_seconds:
+            mirrors.save_part(mirror, self.folder)
+            self.saved_at = time.monotonic()
 
 
 def identity(graph: Graph, mapping: GraphMapping) -> str:
@@ -64,18 +79,40 @@ def refresh(reader: Reader, *, whole: bool = False) -> Refreshed:
     name = identity(reader.graph, reader.mapping)
     known = None if whole else mirrors.load(reader.folder, name)
     if known is None:
-        return _rebuild(reader, name, "asked for" if whole else "first read")
+        return _read_all(reader, name, "asked for" if whole else "first read")
+    why = _catch_up(reader, known)
+    return _rebuild(reader, name, why) if isinstance(why, str) else why
+
+
+def _catch_up(reader: Reader, known: Mirror) -> Refreshed | str:
+    """Append what is new; a sentence where that isn't enough."""
     relationships = count_relationships(reader.graph, reader.mapping)
     if relationships < known.relationship_count:
-        return _rebuild(reader, name, "relationships were deleted")
+        return "relationships were deleted"
     before = count_nodes(reader.graph, reader.mapping)
     read = _append(reader, known)
     if known.size + len(known.rejected) < before:
-        return _rebuild(reader, name, "nodes were missing (backdated, or without a creation time)")
+        return "nodes were missing (backdated, or without a creation time)"
     if known.size + len(known.rejected) > count_nodes(reader.graph, reader.mapping):
-        return _rebuild(reader, name, "nodes were deleted")
+        return "nodes were deleted"
     known.relationship_count = relationships
     return read
+
+
+def _read_all(reader: Reader, name: str, why: str) -> Refreshed:
+    """Read the whole graph; where there never was a mirror, go on with a read that died."""
+    reader.is_first = not mirrors.exists(reader.folder, name)
+    part = mirrors.load_part(reader.folder, name, KEPT_SECONDS) if reader.is_first else None
+    if part is not None:
+        had = part.size
+        if finish(reader, part, count_nodes(reader.graph, reader.mapping)):
+            read = _catch_up(reader, part)
+            if not isinstance(read, str):
+                part.sources_read = np.empty(0, np.uint8)
+                why = f"{why}, continued: {had} nodes had been read before it was interrupted"
+                return Refreshed(part, np.arange(part.size), part.edge_count, None, why, read.note)
+        mirrors.forget_part(reader.folder)
+    return _rebuild(reader, name, why)
 
 
 def _rebuild(reader: Reader, name: str, why: str) -> Refreshed:
@@ -90,38 +127,60 @@ def _rebuild(reader: Reader, name: str, why: str) -> Refreshed:
     check_time_types(graph, mapping)
     fresh = mirrors.create(reader.folder, name, feature_width(graph, mapping))
     fresh.relationship_count = count_relationships(graph, mapping)
-    read = _append(reader, fresh, expected)
+    note = _read_from_nothing(reader, fresh, expected)
     if fresh.size + len(fresh.rejected) < expected:
         raise GraphError(
             found=f"{expected} :{mapping.label} nodes have only {fresh.size} different keys",
             needed=f"a unique {mapping.key}",
             next_step="ringfence migrate   (creates the constraint, or names the duplicates)",
         )
-    return Refreshed(fresh, read.new_rows, read.new_edges, None, why, read.note)
+    return Refreshed(fresh, np.arange(fresh.size), fresh.edge_count, None, why, note)
 
 
-def _append(reader: Reader, mirror: Mirror, expected: int = 0) -> Refreshed:
-    """Nodes first: a relationship whose node is committed in between waits in the mirror."""
+def _read_from_nothing(reader: Reader, mirror: Mirror, expected: int) -> str:
+    """The watermark is where this read begins: what comes meanwhile is left to the next one."""
     end = horizon(reader.graph)
-    from_ns = mirror.watermark_ns
-    overlap_ns = int(reader.overlap_seconds * NANOSECONDS)
-    since = None if from_ns is None else from_ns - overlap_ns
-    mirror.advance()
-    first, done = mirror.size, 0
-    _take_back(reader, mirror)
-    for block in read_nodes(reader.graph, reader.mapping, mirror.width, since, reader.rows):
+    mirror.watermark_ns = end.watermark_ns
+    done = 0
+    for block in ahead(read_nodes(reader.graph, reader.mapping, mirror.width, None, reader.rows)):
         mirror.add_nodes([block])
         done += len(block.keys) + len(block.rejected)
         reader.progress("nodes", done, expected)
-    new_rows = np.arange(first, mirror.size)
-    new_keys = [] if from_ns is None else [decode_key(key) for key in mirror.keys[first:]]
-    before, done = mirror.edge_count, 0
-    for part in read_relationships(reader.graph, reader.mapping, since, new_keys, reader.rows):
-        mirror.add_block(part)
-        done += len(part.sources)
-        reader.progress("relationships", done, mirror.relationship_count if expected else 0)
+        reader.keep(mirror)
+    done = 0
+    for part in ahead(read_relationships(reader.graph, reader.mapping, None, [], reader.rows)):
+        mirror.add_sources(part)
+        done += len(part.targets)
+        reader.progress("relationships", done, mirror.relationship_count)
+        reader.keep(mirror)
     mirror.add_relationships([])
-    mirror.watermark_ns = max(end.watermark_ns, from_ns or end.watermark_ns)
+    mirror.sources_read = np.empty(0, np.uint8)
+    return end.note
+
+
+def _append(reader: Reader, mirror: Mirror) -> Refreshed:
+    """Nodes first: a relationship whose node is committed in between waits in the mirror."""
+    end = horizon(reader.graph)
+    from_ns = mirror.watermark_ns or 0
+    since = from_ns - int(reader.overlap_seconds * NANOSECONDS)
+    mirror.advance()
+    first, done = mirror.size, 0
+    _take_back(reader, mirror)
+    for block in ahead(read_nodes(reader.graph, reader.mapping, mirror.width, since, reader.rows)):
+        mirror.add_nodes([block])
+        done += len(block.keys) + len(block.rejected)
+        reader.progress("nodes", done, 0)
+    new_rows = np.arange(first, mirror.size)
+    new_keys = [decode_key(key) for key in mirror.keys[first:]]
+    before, done = mirror.edge_count, 0
+    for part in ahead(
+        read_relationships(reader.graph, reader.mapping, since, new_keys, reader.rows)
+    ):
+        mirror.add_block(part)
+        done += len(part.targets)
+        reader.progress("relationships", done, 0)
+    mirror.add_relationships([])
+    mirror.watermark_ns = max(end.watermark_ns, from_ns)
     new_edges = mirror.edge_count - before
     return Refreshed(mirror, new_rows, new_edges, from_ns, "", end.note)
 

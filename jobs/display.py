@@ -11,7 +11,16 @@ from dataclasses import asdict, is_dataclass
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Table
 from rich.text import Text
 
@@ -36,13 +45,20 @@ def progress(what: str) -> Iterator[Report]:
         yield _lines()
 
 
+class _Rate(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:,.0f}/s" if task.speed else "", style="progress.data.speed")
+
+
 @contextmanager
 def _bars() -> Iterator[Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
+        _Rate(),
         TimeElapsedColumn(),
+        TimeRemainingColumn(),
     )
     with Progress(*columns, console=err, transient=True) as bars:
         tasks: dict[str, Any] = {}
@@ -57,15 +73,35 @@ def _bars() -> Iterator[Report]:
 
 def _lines() -> Report:
     last = time.monotonic()
+    began: dict[str, tuple[float, int]] = {}
 
     def report(what: str, done: int, total: int) -> None:
         nonlocal last
-        if time.monotonic() - last < QUIET_SECONDS:
+        now = time.monotonic()
+        start, first = began.setdefault(what, (now, done))
+        if now - last < QUIET_SECONDS:
             return
-        last = time.monotonic()
-        err.print(f"  {what}: {done:,}" + (f" of {total:,}" if total else ""), highlight=False)
+        last = now
+        rate = rate_words(done, total, done - first, now - start)
+        of = f" of {total:,}" if total else ""
+        err.print(f"  {what}: {done:,}{of}{rate}", highlight=False)
 
     return report
+
+
+def rate_words(done: int, total: int, rows: int, seconds: float) -> str:
+    """Return how fast `rows` went by, and how long the rest takes at that speed.
+
+    What an earlier attempt brought counts as done, not as speed.
+
+    >>> rate_words(600_000, 1_000_000, 100_000, 2.0)
+    ', 50,000/s, 8 s left'
+    """
+    if rows <= 0 or seconds <= 0:
+        return ""
+    rate = rows / seconds
+    left = f", {max(total - done, 0) / rate:,.0f} s left" if total else ""
+    return f", {rate:,.0f}/s{left}"
 
 
 def server_progress(report: Report) -> Callable[[ServerProgress], None]:

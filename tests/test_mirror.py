@@ -295,3 +295,33 @@ def test_files_that_another_process_still_has_are_left_alone(tmp_path):
         assert load(tmp_path, "a graph") is None
         other.communicate()
     assert load(tmp_path, "a graph").size == 2
+
+
+def test_a_long_read_that_merges_again_and_again_keeps_every_relationship(tmp_path, monkeypatch):
+    """All merges of one read have one version; a base must not be written over while it is read."""
+    monkeypatch.setattr(adjacency, "PENDING", 100)
+    monkeypatch.setattr(adjacency, "LEAST_LATE", 50)
+    monkeypatch.setattr(adjacency, "CHUNK", 8)
+    mirror = create(tmp_path, "graph", WIDTH)
+    mirror.add_nodes([block([f"i:{i}" for i in range(64)])])
+    rng, expected = np.random.default_rng(0), set()
+    for _ in range(12):
+        ends = rng.integers(0, 64, (2, 120))
+        mirror.add_block(RelationshipBlock(0, ends[0], ends[1]))
+        expected |= set(map(tuple, ends.T.tolist()))
+    mirror.add_relationships([])
+    assert set(map(tuple, mirror.edges[:2].T.tolist())) == expected
+    same(mirror, again(mirror, tmp_path))
+
+
+@pytest.mark.parametrize("spread", [1, 1000])
+def test_integer_keys_are_found_by_value_and_others_are_not(tmp_path, spread):
+    mirror = create(tmp_path, "graph", WIDTH)
+    values = [-5, 3, 0, 12, -(2**62) if spread > 1 else 7]
+    mirror.add_nodes([block([f"i:{value}" for value in values])])
+    wanted = np.array([12, 4, -5, values[-1], 10**15, -(2**63)])
+    assert mirror.rows_of(wanted).tolist() == [3, -1, 0, 4, -1, -1]
+    mirror.add_nodes([block(["i:4"])])
+    assert mirror.rows_of(wanted).tolist() == [3, 5, 0, 4, -1, -1]
+    mirror.add_nodes([block(["s:i:12", "s:4"])])  # from here on there is no table of integers
+    assert mirror.rows_of(wanted).tolist() == [3, 5, 0, 4, -1, -1]

@@ -5,7 +5,19 @@ and is rebuilt from Neo4j when it is missing, torn, of another graph or mapping,
 store says that nodes were missed or deleted.
 """
 
-from ringfence.connector.mirror.files import FILE, load, save
+from ringfence.connector.mirror.files import (
+    FILE,
+    PART,
+    exists,
+    forget_part,
+    load,
+    load_part,
+    save,
+    save_part,
+)
 from ringfence.connector.mirror.mirror import UNKNOWN, Mirror, create
 
-__all__ = ["FILE", "UNKNOWN", "Mirror", "create", "load", "save"]
+__all__ = [
+    "FILE", "PART", "UNKNOWN", "Mirror", "create", "exists", "forget_part", "load", "load_part",
+    "save", "save_part",
+]  # fmt: skip

@@ -92,7 +92,7 @@ class Adjacency:
         """Sort what is pending into the late part and the log."""
         if not self.pending:
             return
-        arrows = np.unique(np.concatenate(self.pending))
+        arrows = _distinct(np.concatenate(self.pending))
         self.pending = []
         arrows = arrows[~_among(arrows, self.late)]
         arrows = arrows[~self._in_base(arrows)]
@@ -109,12 +109,17 @@ class Adjacency:
         return first or len(self.late) > max(LEAST_LATE, self.others.rows // 8)
 
     def merge(self, version: int) -> None:
-        """Write a new base that holds the late part; the old files stay until the next save."""
+        """Write a new base that holds the late part; the old files stay until the next save.
+
+        A long read merges more than once in one version: every base has files of its own, for the
+        one that is being read must not be written over.
+        """
         nodes = len(self.changed)
         name = self.folder.joinpath
+        tag = f"{version}.{self.count}"
         offsets = np.zeros(nodes + 1, np.int64)
-        others = Column(name(f"others.{version}"), np.int32)
-        codes = Column(name(f"codes.{version}"), np.uint8)
+        others = Column(name(f"others.{tag}"), np.int32)
+        codes = Column(name(f"codes.{tag}"), np.uint8)
         for start in range(0, nodes, CHUNK):
             stop = min(start + CHUNK, nodes)
             entries = self.entries(start, stop)
@@ -124,10 +129,10 @@ class Adjacency:
                 (entries >> np.uint64(36)).astype(np.int64) - start, minlength=stop - start
             )
             offsets[start + 1 : stop + 1] = counts
-        self.offsets = written(name(f"offsets.{version}"), np.cumsum(offsets))
+        self.offsets = written(name(f"offsets.{tag}"), np.cumsum(offsets))
         self.others, self.codes = others, codes
-        self.stamps = written(name(f"stamps.{version}"), self.changed)
-        self.log = Column(name(f"log.{version}"), np.uint64)
+        self.stamps = written(name(f"stamps.{tag}"), self.changed)
+        self.log = Column(name(f"log.{tag}"), np.uint64)
         self.late, self.marks = np.empty(0, np.uint64), []
 
     def entries(self, start: int, stop: int) -> Packed:
@@ -200,6 +205,15 @@ def _turned(arrows: Packed) -> Packed:
     target, source = _ends(arrows)
     code = (arrows & np.uint64(255)) - np.uint64(1)
     return _pack(source, target, code)
+
+
+def _distinct(values: Packed) -> Packed:
+    """Sorted, each once; sorting is several times faster than the hashing that np.unique does."""
+    ordered = np.sort(values)
+    first = np.ones(len(ordered), np.bool_)
+    first[1:] = ordered[1:] != ordered[:-1]
+    distinct: Packed = ordered[first]
+    return distinct
 
 
 def _among(values: Packed, ordered: Packed) -> NDArray[np.bool_]:

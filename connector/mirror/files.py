@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import time
 import zlib
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,9 @@ from ringfence.connector.mirror.keys import Keys
 from ringfence.connector.mirror.mirror import Mirror
 from ringfence.connector.rows import Rejected
 
-FORMAT = 2
+FORMAT = 3
 FILE = "mirror.json"
+PART = "reading.json"  # a first read that isn't finished
 MOST_MARKS = 1_000
 EPOCH = re.compile(r"[0-9a-f]{12,}-[0-9a-f]{8}")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
@@ -34,8 +36,35 @@ def load(folder: Path, identity: str) -> Mirror | None:
     Nothing is read but the manifest, the flags and what came since the last merge. After the
     machine has started anew, or where a file was touched by somebody else, checksums are compared.
     """
+    return _load(folder / FILE, identity)
+
+
+def exists(folder: Path, identity: str) -> bool:
+    """Whether there is a manifest for `identity`; its files aren't looked at."""
     try:
-        meta = _read(folder / FILE)
+        return bool(_read(folder / FILE)["identity"] == identity)
+    except (OSError, ValueError, KeyError):
+        return False
+
+
+def load_part(folder: Path, identity: str, seconds: float) -> Mirror | None:
+    """Return what a first read had saved when it died, if that is not longer ago than `seconds`."""
+    try:
+        age = time.time() - float(_read(folder / PART)["at"])
+    except (OSError, ValueError, KeyError):
+        return None
+    return _load(folder / PART, identity) if age < seconds else None
+
+
+def forget_part(folder: Path) -> None:
+    """Remove the trace of an unfinished read; its files go at the next save."""
+    (folder / PART).unlink(missing_ok=True)
+
+
+def _load(path: Path, identity: str) -> Mirror | None:
+    folder = path.parent
+    try:
+        meta = _read(path)
         if meta["format"] != FORMAT or meta["identity"] != identity:
             return None
         held = claim(folder, meta["epoch"])
@@ -59,8 +88,31 @@ def save(mirror: Mirror, folder: Path) -> None:
         adjacency.merge(mirror.version)
     else:
         adjacency.marks.append((mirror.size, adjacency.log.rows, mirror.version))
-    flags = written(mirror.folder / f"evaluated.{mirror.version}", mirror.evaluated)
-    columns = {**_columns(mirror), "evaluated": flags}
+    names = _write_manifest(mirror, folder / FILE, mirror.version, adjacency.marks)
+    forget_part(folder)
+    _tidy(folder, mirror.epoch, names)
+
+
+def save_part(mirror: Mirror, folder: Path) -> None:
+    """Keep what a first read has brought so far: the next one goes on from there.
+
+    Relationships aren't merged; every call writes flags of its own, so that the files that the
+    last manifest names stay as they are until the new one is in its place.
+    """
+    adjacency = mirror.adjacency
+    adjacency.settle(mirror.version)
+    mark = (mirror.size, adjacency.log.rows, mirror.version)
+    names = _write_manifest(mirror, folder / PART, time.time_ns(), [*adjacency.marks, mark])
+    _tidy_files(folder / mirror.epoch, names)
+
+
+def _write_manifest(
+    mirror: Mirror, path: Path, tag: int, marks: list[tuple[int, int, int]]
+) -> set[str]:
+    """Bring all columns to the disk, then their description; return the names of their files."""
+    columns = _columns(mirror)
+    columns["evaluated"] = written(mirror.folder / f"evaluated.{tag}", mirror.evaluated)
+    columns["sources"] = written(mirror.folder / f"sources.{tag}", mirror.sources_read)
     for column in columns.values():
         column.sync()
     meta = {
@@ -68,6 +120,7 @@ def save(mirror: Mirror, folder: Path) -> None:
         "identity": mirror.identity,
         "epoch": mirror.epoch,
         "boot": _boot(),
+        "at": time.time(),
         "width": mirror.width,
         "version": mirror.version,
         "watermark_ns": mirror.watermark_ns,
@@ -77,11 +130,11 @@ def save(mirror: Mirror, folder: Path) -> None:
         "class_names": mirror.class_names,
         "dangling": mirror.dangling,
         "rejected": [(r.element_id, r.node_key, r.reason) for r in mirror.rejected.values()],
-        "marks": adjacency.marks,
+        "marks": marks,
         "columns": {name: column.facts() for name, column in columns.items()},
     }
-    _write(folder / FILE, meta)
-    _tidy(folder, mirror.epoch, {column.path.name for column in columns.values()})
+    _write(path, meta)
+    return {column.path.name for column in columns.values()}
 
 
 def _columns(mirror: Mirror) -> dict[str, Column]:
@@ -120,6 +173,7 @@ def _open(place: Path, meta: dict[str, Any]) -> Mirror:
         relationship_count=meta["relationship_count"],
         class_names=meta["class_names"],
         evaluated=np.array(found["evaluated"].array, np.bool_),
+        sources_read=np.array(found["sources"].array),
         dangling=[(a, b, kind) for a, b, kind in meta["dangling"]],
         rejected={row[0]: Rejected(*row) for row in meta["rejected"]},
     )
@@ -149,7 +203,11 @@ def _tidy(folder: Path, epoch: str, names: set[str]) -> None:
         if other.is_dir() and EPOCH.fullmatch(other.name) and other.name != epoch:
             shutil.rmtree(other, ignore_errors=True)
             other.with_name(f"{other.name}{SUFFIX}").unlink(missing_ok=True)
-    for file in (folder / epoch).iterdir():
+    _tidy_files(folder / epoch, names)
+
+
+def _tidy_files(place: Path, names: set[str]) -> None:
+    for file in place.iterdir():
         if file.name not in names:
             file.unlink(missing_ok=True)
 

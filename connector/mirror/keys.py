@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror.columns import Column, written
+from ringfence.connector.mirror.integers import ABSENT, Integers, Ints, integers_in
 
-Ints = NDArray[np.int64]
-ABSENT = -1
 TAIL = 1 << 16  # so many keys may wait outside the sorted index
+FEW = 20  # a table of all integers pays when more than one of so many keys is looked up
 LONGEST = 2_100  # bytes: 512 characters in UTF-8, and the type before them
 #: A key's hash is the sum of its bytes times these, modulo 2^64. Text decides where hashes agree.
 FACTORS = np.random.default_rng(20261116).integers(1, 2**63, LONGEST, dtype=np.uint64) * 2 + 1
@@ -29,6 +29,7 @@ class Keys(Sequence[str]):
     def __init__(self, text: Column, ends: Column, hashes: Column, rows: Column) -> None:
         self.text, self.ends, self.hashes, self.rows = text, ends, hashes, rows
         self._tail = {key: row for row, key in self._from(hashes.rows)}
+        self._integers: Integers | None = None
 
     @classmethod
     def empty(cls, folder: Path) -> Keys:
@@ -99,6 +100,19 @@ class Keys(Sequence[str]):
             places = np.flatnonzero(rows == ABSENT)
             rows[places] = self._look_up([keys[i] for i in places.tolist()])
         return rows
+
+    def find_integers(self, values: Ints) -> Ints:
+        """Return the row of each integer key, -1 where there is none."""
+        table = self._table() if len(values) * FEW > len(self) else None
+        if table is None:
+            return self.find([f"i:{value}" for value in values.tolist()])
+        return table.find(values)
+
+    def _table(self) -> Integers | None:
+        if self._integers is None or self._integers.count != len(self):
+            values = integers_in(self.text.array, self.ends.array)
+            self._integers = None if values is None else Integers(values)
+        return self._integers
 
     def sort_in(self) -> None:
         """Sort all keys' hashes; from then on none stands in the dictionary."""

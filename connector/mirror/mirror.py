@@ -11,15 +11,17 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.changes import RelationshipBlock
+from ringfence.connector.changes import RelationshipBlock, TypedKeys
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mirror.adjacency import MOST_TYPES, Adjacency
 from ringfence.connector.mirror.claims import Claim, claim
 from ringfence.connector.mirror.columns import Column
-from ringfence.connector.mirror.keys import ABSENT, Keys
+from ringfence.connector.mirror.integers import ABSENT
+from ringfence.connector.mirror.keys import Keys
 from ringfence.connector.rows import NodeBlock, Rejected
 
 UNKNOWN = -1
+NOBODY = "-"  # stands for a key that can't be used; no typed key looks like it
 End = tuple[str, str, int]
 """A relationship by the keys of its source and target, and its type."""
 
@@ -31,6 +33,8 @@ class Mirror:
     `epoch` names this numbering of the nodes: a rebuilt mirror has another. `version` grows with
     every read that adds to it, also with one whose run never lives to save it. `evaluated` says
     which nodes are not open: evaluated as far as run `seq`, or members of the model `members_of`.
+    `sources_read` [n or fewer] says, during a first read, how many relationship types of each node
+    have been read.
     """
 
     identity: str
@@ -51,6 +55,7 @@ class Mirror:
     evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     dangling: list[End] = field(default_factory=list)
     rejected: dict[str, Rejected] = field(default_factory=dict)
+    sources_read: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     claim: Claim | None = None
 
     @property
@@ -122,21 +127,48 @@ class Mirror:
         self.dangling = sorted(set(self.dangling))
         return self.edge_count - before
 
-    def add_block(self, block: RelationshipBlock) -> None:
-        """Take one block in; `add_relationships` without blocks ends a series of them."""
+    def add_sources(self, block: RelationshipBlock) -> None:
+        """Take in a block that holds all that start at its sources, and note that it was read."""
+        rows = self.add_block(block)
+        missing = self.size - len(self.sources_read)
+        self.sources_read = np.append(self.sources_read, np.zeros(missing, np.uint8))
+        rows = rows[rows != ABSENT]
+        self.sources_read[rows[self.sources_read[rows] == block.type_index]] += 1
+
+    def sources_left(self, type_index: int) -> list[str]:
+        """Return the keys of the nodes whose relationships of a type a first read still lacks."""
+        done = self.sources_read > type_index
+        rows = np.append(np.flatnonzero(~done), np.arange(len(done), self.size))
+        return self.keys.take(rows.tolist())
+
+    def add_block(self, block: RelationshipBlock) -> NDArray[np.int64]:
+        """Take one block in and return its sources' rows (-1: not here yet).
+
+        `add_relationships` without blocks ends a series of them.
+        """
         if block.type_index >= MOST_TYPES:
             raise GraphError(
                 found=f"{block.type_index + 1} relationship types",
                 needed=f"at most {MOST_TYPES} in [[graph.relationships]]",
             )
-        pairs = zip(block.sources, block.targets, strict=True)
-        inside = [(a, b) for a, b in pairs if b is not None]
-        source = self.find([a for a, _ in inside])
-        target = self.find([b for _, b in inside])
+        rows, target = self.rows_of(block.sources), self.rows_of(block.targets)
+        place = np.arange(len(rows))
+        if block.counts is not None:
+            place = np.repeat(place, block.counts)
+        source = rows[place]
         here = (source != ABSENT) & (target != ABSENT)
-        for place in np.flatnonzero(~here).tolist():
-            self.dangling.append((*inside[place], block.type_index))
+        for at in np.flatnonzero(~here).tolist():
+            ends = block.ends(int(place[at]), at)
+            if ends is not None:
+                self.dangling.append((*ends, block.type_index))
         self.adjacency.add(source[here], target[here], block.type_index, self.version)
+        return rows
+
+    def rows_of(self, keys: TypedKeys) -> NDArray[np.int64]:
+        """Return the row of each key as it was read; -1 where it isn't here or can't be used."""
+        if isinstance(keys, np.ndarray):
+            return self.keys.find_integers(keys)
+        return self.find([NOBODY if key is None else key for key in keys])
 
     def _release(self, keys: Sequence[str]) -> None:
         """A node that can be used now leaves the quarantine."""

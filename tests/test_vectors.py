@@ -1,0 +1,137 @@
+"""Features that arrive as vectors: the same nodes and the same reasons as with plain lists."""
+
+import numpy as np
+import pytest
+from neo4j.vector import Vector
+
+from ringfence.connector import changes
+from ringfence.connector import graph as connecting
+from ringfence.connector.changes import feature_width
+from ringfence.connector.graph import connect
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.refresh import Reader, refresh
+from ringfence.connector.rows import node_block
+
+MAPPING = GraphMapping("Thing", "id", ("x",), True, "class", "created_at", "zoned", ())
+COLUMNS = GraphMapping("Thing", "id", ("a", "b"), False, "class", "created_at", "zoned", ())
+TROUBLE = [
+    [1.0, float("nan")], [float("-inf"), 1.0], [1e300, 0.0], [3.5e38, 0.0], [1.0], [1.0, 2.0, 3.0],
+    [], ["a", "b"], [True, False], "text", 3.5, None, b"12", b"1234", [2**62, 1],
+]  # fmt: skip
+
+
+@pytest.fixture
+def connected(graph):
+    opened = connect(graph.uri, *graph.auth)
+    yield opened
+    opened.close()
+
+
+def things(graph, values, name="x"):
+    rows = [{"id": i, name: value} for i, value in enumerate(values)]
+    for row in rows:  # one by one: a list of rows would have to be of one type
+        graph.run("CREATE (n:Thing {created_at: datetime()}) SET n += $row", row=row)
+
+
+def read(connected, folder, mapping=MAPPING, rows=100):
+    mirror = refresh(Reader(connected, mapping, folder, rows, 0.0)).mirror
+    nodes = dict(zip(mirror.keys, mirror.features.tolist(), strict=True))
+    return nodes, {(one.node_key, one.reason) for one in mirror.rejected.values()}
+
+
+@pytest.fixture
+def arrived(monkeypatch):
+    """The types of what the server sent as features."""
+    types = []
+    original = changes.unpacked
+
+    def watch(parts, width):
+        types.extend(type(part) for part in parts)
+        return original(parts, width)
+
+    monkeypatch.setattr(changes, "unpacked", watch)
+    return types
+
+
+def test_lists_of_floats_arrive_as_vectors_bit_by_bit(graph, connected, tmp_path, arrived):
+    rng = np.random.default_rng(0)
+    values = (rng.standard_normal((300, 30)) * 10.0 ** rng.integers(-40, 38, (300, 30))).tolist()
+    values[7][:3] = [float(np.finfo(np.float32).max), 1e-50, -0.0]
+    things(graph, values)
+    nodes, rejected = read(connected, tmp_path)
+    expected = np.array(values).astype(np.float32)
+    found = np.array([nodes[f"i:{i}"] for i in range(300)], np.float32)
+    assert expected.tobytes() == found.tobytes()
+    assert rejected == set()
+    assert set(arrived) == {Vector}
+    assert len(arrived) == 3  # a block of 100 rows of 30 numbers fits one vector
+
+
+def test_blocks_with_trouble_keep_every_reason(graph, connected, tmp_path, arrived):
+    things(graph, [[1.0, 2.0]] * 10 + TROUBLE + [[3.0, 4.0]] * 10)
+    packed = read(connected, tmp_path / "packed", rows=5)
+    assert {Vector, list} == set(arrived)
+    connected.has_vectors = False  # as on a server that knows none
+    assert packed == read(connected, tmp_path / "plain", rows=5)
+    assert len(packed[1]) == len(TROUBLE) - 2  # flags and large integers are numbers
+
+
+def test_bytes_among_lists_would_pass_as_numbers_if_integers_were_packed(
+    graph, connected, tmp_path, monkeypatch
+):
+    """The negative control: why stored lists of integers are left as they are."""
+    things(graph, [[1.0, 2.0], [3.0, 4.0], b"12"])
+    assert {reason for _, reason in read(connected, tmp_path / "a")[1]} == {
+        "2 bytes of features; 8 are needed"
+    }
+    monkeypatch.setattr(changes, "STORED", changes.LISTED)
+    assert read(connected, tmp_path / "b")[0]["i:2"] == [49.0, 50.0]
+
+
+def test_several_properties_arrive_as_vectors_unless_one_is_missing(
+    graph, connected, tmp_path, arrived
+):
+    for one in ({"id": 1, "a": 1, "b": 0.5}, {"id": 2, "a": 2**40, "b": -1}):
+        graph.run("CREATE (n:Thing {created_at: datetime()}) SET n += $one", one=one)
+    assert read(connected, tmp_path / "a", COLUMNS)[0] == {"i:1": [1, 0.5], "i:2": [2**40, -1]}
+    assert set(arrived) == {Vector}
+    graph.run("CREATE (n:Thing {created_at: datetime(), id: 3, a: 1})")
+    assert read(connected, tmp_path / "b", COLUMNS)[1] == {("i:3", "a feature is missing")}
+
+
+def test_features_wider_than_a_vector_are_read_as_lists(graph, connected, tmp_path, arrived):
+    wide = np.arange(5000, dtype=np.float64)
+    things(graph, [wide.tolist(), (wide + 0.5).tolist()])
+    nodes, _ = read(connected, tmp_path)
+    assert np.array_equal(nodes["i:1"], wide + 0.5)
+    assert arrived == []
+
+
+def test_a_server_that_knows_no_vectors_is_asked_once(graph, connected, tmp_path, monkeypatch):
+    monkeypatch.setattr(connecting, "VECTORS", "CYPHER 5 RETURN vector([1.0], 1, FLOAT32) AS one")
+    things(graph, [[1.0, 2.0]] * 7)
+    assert not connected.has_vectors
+    assert len(read(connected, tmp_path, rows=2)[0]) == 7
+
+
+def test_stored_vectors_are_read_by_their_bytes(connected):
+    """Community can't store vectors, but sends them as a property would come."""
+    query = "CYPHER 25 RETURN [vector([1.5, -2], 2, FLOAT32), vector([3, 1e-3], 2, {kind})] AS x"
+    ids, keys, nothing, ns = ["a", "b"], [1, 2], [None, None], [1, 2]
+    for kind in ("FLOAT32", "FLOAT64"):
+        (row,) = connected.read(query.format(kind=kind))
+        block = node_block(2, ids, keys, row["x"], nothing, ns)
+        assert np.array_equal(block.features, np.array([[1.5, -2], [3, 1e-3]], np.float32))
+    (row,) = connected.read("CYPHER 25 RETURN [vector([7, 8], 2, INTEGER8), [1.0, 2.0]] AS x")
+    assert node_block(2, ids, keys, row["x"], nothing, ns).features.tolist() == [[7, 8], [1, 2]]
+    (row,) = connected.read(
+        "CYPHER 25 RETURN [vector([7], 1, FLOAT32), vector([1e300, 0], 2, FLOAT64)] AS x"
+    )
+    assert [one.reason for one in node_block(2, ids, keys, row["x"], nothing, ns).rejected] == [
+        "1 features; 2 are needed", "a feature is NaN, infinite or too large for 32 bits"
+    ]  # fmt: skip
+
+
+def test_the_width_is_that_of_most_lists(graph, connected):
+    things(graph, [[1.0, 2.0], [1.0, 2.0], [1.0], "text"])
+    assert feature_width(connected, MAPPING) == 2
