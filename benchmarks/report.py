@@ -62,8 +62,9 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "reading": {
         "way": "way", "nodes": "nodes", "node_rows_per_s": "nodes/s", "mb_per_s": "MB/s",
-        "nodes_x_plain": "x plain", "relationships_per_s": "relationships/s",
-        "relationships_x_plain": "x plain",
+        "nodes_x_plain": "x plain", "nodes_x_floor": "x floor",
+        "relationships_per_s": "relationships/s", "relationships_x_plain": "x plain",
+        "relationships_x_floor": "x floor",
     },
     "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
     "run": {},
