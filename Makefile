@@ -45,8 +45,9 @@ bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and c
 	$(BIN)/python -m benchmarks.conformal
 
 screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from the demo's data
-	$(BIN)/ringfence demo --no-serve
-	$(BIN)/python docs/screenshots/take.py .ringfence/demo/ringfence.toml docs/screenshots
+	rm -rf .ringfence/screenshots
+	$(BIN)/ringfence demo --no-serve --folder .ringfence/screenshots
+	$(BIN)/python docs/screenshots/take.py .ringfence/screenshots/ringfence.toml docs/screenshots
 
 bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
 	$(BIN)/python benchmarks/audit_pages.py

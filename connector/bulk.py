@@ -21,6 +21,7 @@ CREATE (n:{label} {{{key}: $keys[i], {features}: $features[i], {created}:
   CASE WHEN $times IS NULL THEN datetime.realtime()
   ELSE datetime({{epochSeconds: $times[i] / 1000000000, nanosecond: $times[i] % 1000000000}}) END}})
 SET n.{class_} = $classes[i]
+SET n += $extra[i]
 """
 
 RELATIONSHIPS = """
@@ -47,9 +48,10 @@ def create_nodes(
     features: NDArray[np.float32],
     classes: Sequence[str | None],
     times: Sequence[int] | None,
+    extra: Sequence[dict[str, str]],
     progress: Progress,
 ) -> None:
-    """Create nodes; `times` in nanoseconds, or None for the server's own clock."""
+    """Create nodes; `times` in nanoseconds, or None for the server's clock; `extra` properties."""
     query = NODES.format(
         label=quote(mapping.label),
         key=quote(mapping.key),
@@ -65,6 +67,7 @@ def create_nodes(
             features=features[part].tolist(),
             classes=list(classes[part]),
             times=None if times is None else list(times[part]),
+            extra=list(extra[part]),
         )
         progress("nodes written", min(start + BLOCK, len(keys)), len(keys))
 

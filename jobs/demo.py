@@ -115,7 +115,7 @@ def _fresh(folder: Path) -> Settings:
     """Write the configuration; keep the server's folder, which is slow to make."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "ringfence.toml"
-    path.write_text(sample_toml("embedded", "demo"), encoding="utf-8")
+    path.write_text(sample_toml("embedded", "demo", groups=("region",)), encoding="utf-8")
     settings = load(path)
     own = settings.engine.folder
     for name in ("models", "mirror", "forward"):

@@ -14,6 +14,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.models import class_names
 from ringfence.connector.quoting import quote
 from ringfence.connector.tables import grouping, label, member, prediction
+from ringfence.connector.times import words
 from ringfence.jobs.looking import Look, chain_entry_of
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def set_words(inside: list[str], classes: int, p: dict[str, float], alpha: float
     >>> set_words(["a"], 3, {"a": 0.04}, 0.1)
     'a, put into an empty set as the likeliest class (p = 0.04): no class conforms at 0.1'
     >>> set_words(["a", "b"], 3, {"a": 0.5, "b": 0.3}, 0.1)
-    'may be a or b; the other 1 of 3 classes are excluded with at most 10 % error'
+    'may be a or b; the other 1 of 3 classes is excluded with at most 10 % error'
     """
     if not inside:
         return f"no class conforms: none of the {classes} classes reaches a p-value above {alpha:g}"
@@ -126,9 +127,56 @@ def set_words(inside: list[str], classes: int, p: dict[str, float], alpha: float
         return f"nothing can be excluded: all {classes} classes are in the set"
     others = classes - len(inside)
     return (
-        f"may be {' or '.join(inside)}; the other {others} of {classes} classes are excluded with "
+        f"may be {' or '.join(inside)}; the other {others} of {classes} classes "
+        f"{'is' if others == 1 else 'are'} excluded with "
         f"at most {100 * alpha:g} % error"
     )
+
+
+def record_of(found: Explanation) -> list[tuple[str, str]]:
+    """Return names and values of what is on record about a node, for the page and the terminal."""
+    run = found.run
+    chain = f"{found.chain['n']}, hash {found.chain['hash']}" if found.chain else "none"
+    noticed = [
+        ("class noticed", f"{one['label']}, {words(one['noticed_ns'])}") for one in found.history
+    ]
+    return [
+        ("key", found.typed_key),
+        ("run", f"{run['seq']}, decided {words(run['decided_ns'])}"),
+        ("rule", f"{run['rule']}, score {run['score']}, alpha {run['alpha']:g}"),
+        ("threshold", readable("threshold", run["threshold"])),
+        ("model", run["model"]),
+        ("degree when evaluated", str(found.degree)),
+        ("chain entry", chain),
+        *noticed,
+        *((f"group {name}", value) for name, value in found.groups.items()),
+    ]
+
+
+def state_words(found: Explanation) -> str:
+    """Return what became of a node since it got its set."""
+    gone = "" if found.in_graph else " The node had left the graph before its set reached it."
+    if not found.history:
+        return f"Its class is not known yet.{gone}"
+    last = found.history[-1]
+    held = "in the set" if last["covered"] else "missed by the set"
+    unseen = ", a class that the model never saw" if last["unseen"] else ""
+    return f"Its class is known: {last['label']}, {held}{unseen}.{gone}"
+
+
+def readable(name: str, value: Any) -> str:
+    """Return a column of a run for a person.
+
+    >>> readable("threshold", None), readable("n_nodes", 12345), readable("decided_ns", 0)
+    ('−∞ (the full set)', '12,345', '1970-01-01 00:00:00Z')
+    """
+    if name.startswith("threshold") and value is None:
+        return "−∞ (the full set)"
+    if name.endswith("_ns"):
+        return words(value)
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _history(look: Look, typed: str) -> list[dict[str, Any]]:

@@ -139,9 +139,9 @@ def thresholds(runs: Sequence[dict[str, Any]]) -> Figure:
     runs = thinned(runs)
     return Figure(
         "thresholds",
-        "Thresholds move as the graph grows; the naive one does not",
-        "A class is in the set where its score is at or above the threshold. A gap is a threshold "
-        "of minus infinity: the full set.",
+        "Thresholds of each run",
+        "Computed anew as the graph grows; the naive one never is. A class is in the set where its "
+        "score is at or above the threshold. A gap is minus infinity: the full set.",
         [row["seq"] for row in runs],
         "run",
         "threshold",
@@ -154,8 +154,13 @@ def thresholds(runs: Sequence[dict[str, Any]]) -> Figure:
 
 
 def calibration_size(runs: Sequence[dict[str, Any]]) -> Figure:
-    """How many calibration nodes each run had."""
+    """How many calibration nodes each run had, and what they are worth where that differs."""
     runs = thinned(runs)
+    counts = [row["n_calibration"] for row in runs]
+    worth = [row["effective_calibration"] for row in runs]
+    lines = [Line("calibration nodes", counts, "accent", "step")]
+    if any(one != other for one, other in zip(counts, worth, strict=True)):
+        lines.append(Line("effective size", worth, "second"))
     return Figure(
         "calibration",
         "Calibration nodes",
@@ -163,10 +168,8 @@ def calibration_size(runs: Sequence[dict[str, Any]]) -> Figure:
         [row["seq"] for row in runs],
         "run",
         "nodes",
-        [
-            Line("calibration nodes", [row["n_calibration"] for row in runs], "accent", "step"),
-            Line("effective size", [row["effective_calibration"] for row in runs], "second"),
-        ],
+        lines,
+        bounds=(0.0, 1.1 * max(counts, default=1)),
     )
 
 

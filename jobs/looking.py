@@ -7,7 +7,7 @@ predictions but by primary key, so a store of a million predictions answers like
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, func, select
@@ -38,11 +38,16 @@ class Look:
 
     store: Store
     project: str
+    most: int = 200  # rows of a history, where no other number is asked for
 
     def rows(self, query: Any) -> Rows:
         """Return a query's rows as dictionaries."""
         with self.store.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
+
+    def whole(self) -> Look:
+        """Return the same project with histories of any length, for files."""
+        return replace(self, most=10**9)
 
     def first(self, query: Any) -> dict[str, Any] | None:
         """Return a query's first row."""
@@ -51,10 +56,10 @@ class Look:
 
     # -- runs -----------------------------------------------------------------------------------
 
-    def runs(self, last: int = 200) -> Rows:
+    def runs(self, last: int | None = None) -> Rows:
         """Return the last runs, oldest first, without their heavy columns."""
         query = select(*RUN_COLUMNS).where(run.c.project == self.project)
-        return self.rows(query.order_by(run.c.seq.desc()).limit(last))[::-1]
+        return self.rows(query.order_by(run.c.seq.desc()).limit(last or self.most))[::-1]
 
     def run(self, seq: int) -> dict[str, Any] | None:
         """Return one run with notes, timings, scores and watch read from their JSON."""
@@ -65,12 +70,12 @@ class Look:
             found[name] = json.loads(found[name]) if found[name] else None
         return found
 
-    def watches(self, last: int = 200) -> Rows:
+    def watches(self) -> Rows:
         """Return seq, model, watch and calibration score quantiles of the last runs."""
         query = select(run.c.seq, run.c.model, run.c.watch, run.c.calibration_scores).where(
             run.c.project == self.project
         )
-        rows = self.rows(query.order_by(run.c.seq.desc()).limit(last))[::-1]
+        rows = self.rows(query.order_by(run.c.seq.desc()).limit(self.most))[::-1]
         for row in rows:
             for name in ("watch", "calibration_scores"):
                 row[name] = json.loads(row[name]) if row[name] else None
@@ -78,14 +83,14 @@ class Look:
 
     # -- coverage -------------------------------------------------------------------------------
 
-    def coverage(self, slice_: str, last: int = 200) -> Rows:
+    def coverage(self, slice_: str, last: int | None = None) -> Rows:
         """Return the rows of a slice, oldest run first."""
         query = (
             select(coverage, run.c.decided_ns, run.c.threshold, run.c.n_calibration)
             .join(run, (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq))
             .where(coverage.c.project == self.project, coverage.c.slice == slice_)
             .order_by(coverage.c.seq.desc(), coverage.c.name)
-            .limit(last)
+            .limit(last or self.most)
         )
         return sorted(self.rows(query), key=lambda row: (row["seq"], row["name"]))
 
@@ -101,7 +106,7 @@ class Look:
         rows = self.coverage(slice_, last=2_000)
         newest = max((row["seq"] for row in rows), default=0)
         own = [row for row in rows if row["seq"] == newest]
-        return sorted(own, key=lambda row: (row["p_value"], row["name"]))
+        return sorted(own, key=lambda row: (row["p_value"], row["coverage"] or 0.0, row["name"]))
 
     def counts(self) -> dict[str, int]:
         """Return how many nodes were evaluated, and how many of their classes are known."""
@@ -148,10 +153,10 @@ class Look:
             select(alarm).where(alarm.c.project == self.project).order_by(alarm.c.rule)
         )
 
-    def alarm_events(self, last: int = 100) -> Rows:
+    def alarm_events(self) -> Rows:
         """Return the last changes of alarms, newest first."""
         query = select(alarm_event).where(alarm_event.c.project == self.project)
-        return self.rows(query.order_by(alarm_event.c.n.desc()).limit(last))
+        return self.rows(query.order_by(alarm_event.c.n.desc()).limit(self.most))
 
     def mark(self) -> dict[str, Any] | None:
         """Return how far the audit has come, with the advisor's opinion."""
@@ -169,10 +174,10 @@ class Look:
             found["working"] = found["owner"] if found["expires_ns"] > now else None
         return found
 
-    def chain(self, last: int = 50) -> Rows:
+    def chain(self) -> Rows:
         """Return the last entries of the audit chain, newest first."""
         query = select(audit).where(audit.c.project == self.project)
-        rows = self.rows(query.order_by(audit.c.n.desc()).limit(last))
+        rows = self.rows(query.order_by(audit.c.n.desc()).limit(self.most // 4))  # bodies are long
         for row in rows:
             body = json.loads(row["body"])
             row["kind"], row["what"] = body["kind"], _entry_words(body)

@@ -117,7 +117,7 @@ def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:
         own = [row for row in rows if row["slice"] == slice_]
         if own:
             newest = [row for row in own if row["model"] == own[-1]["model"]]
-            newest.sort(key=lambda row: row["p_value"])
+            newest.sort(key=lambda row: (row["p_value"], row["coverage"] or 0.0))
             table(
                 f"{words}, worst first (the promise is for all nodes together)",
                 (slice_, *COVERAGE_COLUMNS[1:]),
@@ -222,30 +222,27 @@ def rescores(done: RescoreReport) -> None:
 
 def explanation(found: Explanation) -> None:
     """Show `ringfence explain`."""
+    from ringfence.jobs.explain import record_of, state_words
+
     say(f"Node {found.key}: {found.words}.")
     table(
         f"p-values (alpha = {found.alpha:g})",
         ("class", "p", "in the set"),
         [(one["class"], one["p"], "yes" if one["in_set"] else "no") for one in found.p_values],
     )
-    run_, last = found.run, found.history[-1] if found.history else None
-    say(
-        f"Run {run_['seq']} by {run_['rule']}, model {run_['model']}, degree {found.degree}; "
-        + (f"chain entry {found.chain['n']}." if found.chain else "no chain entry.")
-    )
-    if last is None:
-        say("Its class is not known yet.")
-    else:
-        held = "in the set" if last["covered"] else "missed by the set"
-        say(f"Its class is {last['label']}: {held}.")
-    if found.groups:
-        say("Groups: " + ", ".join(f"{name} = {value}" for name, value in found.groups.items()))
+    say(state_words(found))
+    table("Record", ("what", "value"), record_of(found))
+    if found.neighbours is None:
+        say("The graph could not be asked for neighbours.")
     if found.neighbours:
         rows = [
-            (one["key"], one["class"] or "–", "–" if one["set"] is None else ", ".join(one["set"]))
-            for one in found.neighbours
+            (one["key"], one["class"] or "–", _set_words(one["set"])) for one in found.neighbours
         ]
         table("Neighbours", ("key", "class", "set"), rows)
+
+
+def _set_words(names: Sequence[str] | None) -> str:
+    return "–" if names is None else ", ".join(names) or "no class conforms"
 
 
 def report(done: ReportFiles) -> None:

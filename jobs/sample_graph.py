@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,7 @@ SAMPLE_MAPPING = GraphMapping(
     relationships=(RelationshipMapping("PAID", undirected=True, created_at="created_at"),),
 )
 
+REGIONS = ("north", "south", "east", "west")
 Rows = NDArray[np.int64]
 
 
@@ -106,6 +108,7 @@ def load(
         sample.features[batch.nodes],
         [names[i] for i in batch.nodes.tolist()],
         sample.node_time[batch.nodes].tolist() if own_times else None,
+        [{"region": REGIONS[i % len(REGIONS)]} for i in batch.nodes.tolist()],
         progress,
     )
     sources, targets = sample.edges[:, batch.edges].tolist()
@@ -119,8 +122,9 @@ def reveal(graph: Graph, sample: SampleGraph, nodes: Rows) -> None:
     set_classes(graph, SAMPLE_MAPPING, nodes.tolist(), classes)
 
 
-def sample_toml(uri: str, project: str, rule: str = "NodeEx") -> str:
-    """Return a configuration that fits the sample graph."""
+def sample_toml(uri: str, project: str, rule: str = "NodeEx", groups: Sequence[str] = ()) -> str:
+    """Return a configuration that fits the sample graph; coverage is counted by `groups` too."""
+    by = f"groups = {json.dumps(list(groups))}\n" if groups else ""
     return f"""# A configuration for ringfence's sample graph; every setting: docs/configuration.md
 project = "{project}"
 
@@ -129,7 +133,7 @@ uri = "{uri}"
 
 [audit]
 url = "sqlite:///.ringfence/audit.db"
-
+{by}
 [graph]
 label = "Account"
 key = "id"

@@ -73,6 +73,13 @@ def test_an_audit_without_news_writes_no_row_and_no_chain_entry(filled):
     assert look.chain_length() == length
 
 
+def test_pages_show_the_newest_rows_and_files_have_all(filled):
+    short = Look(filled[0], "p", most=2)
+    assert [row["seq"] for row in TABLES["runs"](short).rows] == [3, 2]
+    assert [row["seq"] for row in TABLES["runs"](short.whole()).rows] == [3, 2, 1]
+    assert len(as_csv(TABLES["coverage-run"](short.whole())).splitlines()) == 1 + PLAN.runs
+
+
 def test_views_and_tables_answer(filled):
     store, _ = filled
     look = Look(store, "p")

@@ -63,7 +63,7 @@ def _csv(look: Look, _settings: Settings, folder: Path) -> list[Path]:
     paths = []
     for name, make in TABLES.items():
         path = folder / f"{name}.csv"
-        path.write_text(as_csv(make(look)), encoding="utf-8", newline="")
+        path.write_text(as_csv(make(look.whole())), encoding="utf-8", newline="")
         paths.append(path)
     return paths
 
@@ -74,7 +74,7 @@ def _json(look: Look, settings: Settings, folder: Path) -> list[Path]:
         "verdict": look.total(),
         "counts": look.counts(),
         "chain": chain_words(look, settings)[1],
-        "tables": {name: make(look).rows for name, make in TABLES.items()},
+        "tables": {name: make(look.whole()).rows for name, make in TABLES.items()},
     }
     path = folder / "report.json"
     path.write_text(json.dumps(body, indent=1, allow_nan=False, default=str), encoding="utf-8")
@@ -89,7 +89,7 @@ def _parquet(look: Look, _settings: Settings, folder: Path) -> list[Path]:
         raise _missing(error) from None
     paths = []
     for name, make in TABLES.items():
-        shown = make(look)
+        shown = make(look.whole())
         rows = [{c.key: _plain(row.get(c.key)) for c in shown.columns} for row in shown.rows]
         empty = pa.table({column.key: pa.array([], pa.string()) for column in shown.columns})
         path = folder / f"{name}.parquet"

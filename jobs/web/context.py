@@ -51,6 +51,12 @@ class Dashboard:
                     return None
             return self._graph
 
+    def how_to_start(self) -> str:
+        """Return what to type so that the graph answers; nothing for a server of someone else."""
+        if self.settings.neo4j.uri != "embedded":
+            return ""
+        return f"ringfence neo4j start --data {self.settings.engine.folder / 'neo4j'}"
+
     def verify(self) -> tuple[str, str]:
         """Check the chain; return a tone and a sentence. An unchanged chain isn't read again."""
         length = self.look.chain_length()

@@ -9,7 +9,7 @@ from typing import Any
 from ringfence.connector.times import words
 from ringfence.jobs import figures
 from ringfence.jobs.alarms import WATCH_DELTA
-from ringfence.jobs.explain import Explanation
+from ringfence.jobs.explain import Explanation, readable, record_of, state_words
 from ringfence.jobs.figures import Figure, Line
 from ringfence.jobs.looking import Look
 from ringfence.jobs.shown import TABLES, Shown
@@ -41,7 +41,7 @@ def today(look: Look) -> Values:
         ("Evaluated", f"{counts['evaluated']:,}", "once each, ever"),
         ("Class not known yet", f"{counts['unknown']:,}", f"{counts['known']:,} are known"),
         ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
-        ("Last audit", words(mark["audited_ns"]) if mark else "never", ""),
+        ("Last audit", *(words(mark["audited_ns"]).split() if mark else ("never", ""))),
     ]  # fmt: skip
     return {
         "title": "Today",
@@ -55,12 +55,13 @@ def today(look: Look) -> Values:
 
 
 def sentence_of(words: str) -> str:
-    """Return words with a capital, a full stop, and no line break before a percent sign.
+    """Return words with a capital, a full stop, and no line break before `%` or around `=`.
 
     >>> sentence_of("kept: all")
     'Kept: all.'
     """
-    return f"{words[:1].upper()}{words[1:]}.".replace(" %", "\u00a0%") if words else ""
+    whole = f"{words[:1].upper()}{words[1:]}." if words else ""
+    return whole.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")
 
 
 def coverage(look: Look) -> Values:
@@ -153,12 +154,13 @@ def runs(look: Look) -> Values:
     }
 
 
+STEPS = ("recover", "load model", "read", "forward", "compute", "decide", "write graph")
 HEAVY = ("calibration_scores", "watch", "timings", "notes", "project")
 
 
 def one_run(row: dict[str, Any]) -> Values:
     """One run: timings per step and its whole record."""
-    steps = row["timings"] or {}
+    steps = in_order(row["timings"] or {})
     timing = Figure(
         "timings",
         "Seconds per step",
@@ -168,7 +170,7 @@ def one_run(row: dict[str, Any]) -> Values:
         "seconds",
         [Line("seconds", list(steps.values()), "accent", "bars")],
     )
-    record = [(name, readable(name, row[name])) for name in row if name not in HEAVY]
+    record = [(title_of(name), readable(name, row[name])) for name in row if name not in HEAVY]
     return {
         "title": f"Run {row['seq']}",
         "words": f"{row['n_evaluated']:,} nodes got their sets by {row['rule']} at alpha = "
@@ -183,13 +185,13 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> Values:
     """What differs between two runs."""
     names = [name for name in one if name not in HEAVY]
     different = [
-        (name, readable(name, one[name]), readable(name, two[name]))
+        (title_of(name), readable(name, one[name]), readable(name, two[name]))
         for name in names
         if one[name] != two[name]
     ]
     different.extend(
         (f"seconds: {step}", _seconds(one, step), _seconds(two, step))
-        for step in one["timings"] or {}
+        for step in in_order((one["timings"] or {}) | (two["timings"] or {}))
     )
     same = [name for name in names if one[name] == two[name]]
     alike = "config" in same and "model" in same
@@ -201,9 +203,30 @@ def compare(one: dict[str, Any], two: dict[str, Any]) -> Values:
         "a": one["seq"],
         "b": two["seq"],
         "differences": different,
-        "same": ", ".join(same) or "nothing",
+        "same": ", ".join(map(title_of, same)) or "nothing",
         "figures": [],
     }
+
+
+def in_order(steps: dict[str, float]) -> dict[str, float]:
+    """Return the seconds of a run's steps as the run takes them.
+
+    >>> in_order({"decide": 0.2, "read": 0.1})
+    {'read': 0.1, 'decide': 0.2}
+    """
+    place = {step: i for i, step in enumerate(STEPS)}
+    return dict(sorted(steps.items(), key=lambda one: place.get(one[0], len(STEPS))))
+
+
+def title_of(name: str) -> str:
+    """Return a column's name as words.
+
+    >>> title_of("watermark_to_ns"), title_of("n_already_known"), title_of("seq")
+    ('watermark to', 'already known', 'run')
+    """
+    if name == "seq":
+        return "run"
+    return name.removesuffix("_ns").removeprefix("n_").replace("_", " ")
 
 
 def _seconds(row: dict[str, Any], step: str) -> str:
@@ -211,43 +234,16 @@ def _seconds(row: dict[str, Any], step: str) -> str:
     return "–" if found is None else f"{found:.3f}"
 
 
-def readable(name: str, value: Any) -> str:
-    """Return a column of a run for a person."""
-    if name.startswith("threshold") and value is None:
-        return "−∞ (the full set)"
-    if name.endswith("_ns"):
-        return words(value)
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def node(found: Explanation | None, asked: str) -> Values:
+def node(found: Explanation | None, asked: str, hint: str = "") -> Values:
     """One node: set, p-values, neighbours, record."""
-    record: list[tuple[str, str]] = []
-    if found is not None:
-        run, last = found.run, found.history[-1] if found.history else None
-        record = [
-            ("key", found.typed_key),
-            ("run", f"{run['seq']}, decided {words(run['decided_ns'])}"),
-            ("rule", f"{run['rule']}, score {run['score']}, alpha {run['alpha']:g}"),
-            ("threshold", readable("threshold", run["threshold"])),
-            ("model", run["model"]),
-            ("degree when evaluated", str(found.degree)),
-            (
-                "chain entry",
-                f"{found.chain['n']}, hash {found.chain['hash']}" if found.chain else "none",
-            ),
-            ("class", last["label"] if last else "not known yet"),
-            ("class noticed", words(last["noticed_ns"]) if last else "–"),
-        ]
-        record += [(f"group {name}", value) for name, value in found.groups.items()]
     return {
         "title": "Node" if found is None else f"Node {found.key}",
         "asked": asked,
         "found": found,
         "picture": _picture(found) if found else [],
-        "record": record,
+        "record": record_of(found) if found else [],
+        "state": state_words(found) if found else "",
+        "hint": hint,
         "figures": [],
     }
 

@@ -109,7 +109,7 @@ def node(request: Request, key: Annotated[str, Query(max_length=512)] = "") -> R
     found = None
     if key:
         found = explain(dashboard.look, key, dashboard.graph(), dashboard.settings.mapping())
-    return page(request, "node.html", "/node", pages.node(found, key))
+    return page(request, "node.html", "/node", pages.node(found, key, dashboard.how_to_start()))
 
 
 @router.get("/trail")
@@ -134,7 +134,7 @@ def table(request: Request, name: str) -> Response:
     """A table as CSV."""
     if name not in TABLES:
         raise HTTPException(404, f"there is no table {name}")
-    body = as_csv(TABLES[name](dashboard_of(request).look))
+    body = as_csv(TABLES[name](dashboard_of(request).look.whole()))
     return _download(body, f"{name}.csv", "text/csv")
 
 

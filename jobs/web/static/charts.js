@@ -6,7 +6,7 @@ function colours() {
   const read = (name) => style.getPropertyValue("--" + name).trim();
   return {
     accent: read("accent"), second: read("second"), muted: read("muted"), warn: read("warn"),
-    ink: read("ink"), quiet: read("quiet"), line: read("line"), band: read("band"),
+    ink: read("ink"), quiet: read("quiet"), line: read("line"), band: read("band"), card: read("card"),
     font: style.fontFamily,
   };
 }
@@ -75,7 +75,7 @@ function draw(place) {
   const x = ticks(figure);
   const traces = bandTraces(figure, x, c).concat(figure.lines.map((line) => lineTrace(line, x, figure, c)));
   const axis = { gridcolor: c.line, zeroline: false, linecolor: c.line, automargin: true };
-  const value = { ...axis, title: { text: figure.y_title, font: { size: 13 } }, tickformat: figure.percent ? ".0%" : undefined };
+  const value = { ...axis, title: { text: figure.y_title, font: { size: 13 } }, tickformat: figure.percent ? ".0%" : undefined, hoverformat: figure.percent ? ".1%" : ".4~g" };
   const along = { ...axis, title: { text: figure.x_title, font: { size: 13 } } };
   if (figure.bounds) value.range = figure.bounds;
   if (x.length && Number.isInteger(x[0])) {
@@ -86,8 +86,8 @@ function draw(place) {
   const layout = {
     margin: { l: 56, r: 12, t: 34, b: 44 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
     font: { color: c.quiet, family: c.font, size: 13 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: figure.lines.length > 1 || Boolean(figure.level),
-    hovermode: figure.sideways ? "closest" : "x unified", barmode: "overlay",
-    hoverlabel: { font: { family: c.font } },
+    hovermode: figure.sideways ? "closest" : "x unified", hoverdistance: figure.sideways ? 20 : -1, barmode: "overlay",
+    hoverlabel: { font: { family: c.font, color: c.ink }, bgcolor: c.card, bordercolor: c.line },
     xaxis: figure.sideways ? value : along, yaxis: figure.sideways ? sideways : value,
     ...levelShape(figure, c),
   };

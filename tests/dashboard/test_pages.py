@@ -1,0 +1,124 @@
+"""Every page in a real Chromium: hostile names, other hosts, axe, the phone, the dark, CSV."""
+
+import html
+import json
+from urllib.parse import quote
+
+from sqlalchemy import text
+
+from ringfence.jobs import printing
+from ringfence.jobs.explain import explain, record_of, state_words
+from ringfence.jobs.shown import TABLES, Column, Shown, as_csv
+
+PAGES = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/2",
+         "/runs/compare?a=1&b=3", "/node", "/trail")  # fmt: skip
+
+
+def test_every_page_opens_runs_no_hostile_name_and_asks_no_other_host(site, visiting):
+    hostile = site.plan.classes
+    with visiting() as seen:
+        for path in (*PAGES, site.node_path, "/node?key=" + quote(hostile[2]), "/nowhere"):
+            seen.problems.clear()
+            seen.open(site.url + path)
+            assert seen.page.evaluate("window.hit") is None, path
+            assert seen.page.locator("h1").count() == 1, path
+            expected = [p for p in seen.problems if "404" not in p or path != "/nowhere"]
+            assert expected == [], path
+        assert all(url.startswith(site.url) for url in seen.requests)
+        # the names are there, as text
+        seen.open(site.url + "/classes")
+        assert hostile[0] in seen.page.inner_text("main")
+        assert seen.page.locator(".chart svg").count() > 0
+        seen.open(site.url + site.node_path)
+        assert hostile[1] in seen.page.inner_text("h1")
+
+
+def test_a_page_that_did_not_escape_would_be_noticed(site, visiting):
+    """The negative control of the matrix: the same names in a page without escaping."""
+    with visiting() as seen:
+        seen.page.set_content(f"<h1>{site.plan.classes[0]}</h1>")
+        assert seen.page.evaluate("window.hit") == 1
+
+
+def test_charts_draw_and_tell_their_numbers_under_the_strict_policy(site, visiting):
+    with visiting() as seen:
+        seen.open(site.url + "/coverage")
+        for chart in seen.page.locator(".chart").all():
+            chart.scroll_into_view_if_needed()
+            box = chart.bounding_box()
+            seen.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+            seen.page.wait_for_selector(".hoverlayer > *", state="attached")
+        assert seen.problems == []
+        # the negative control: any other inline style is refused, and that is noticed
+        with seen.page.expect_console_message():
+            seen.page.evaluate("document.body.innerHTML += '<p style=\"color: red\">x</p>'")
+        assert "Content Security Policy" in seen.problems[0]
+
+
+def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, visiting):
+    from axe_playwright_python.sync_playwright import Axe
+
+    for scheme in ("light", "dark"):
+        with visiting(color_scheme=scheme) as seen:
+            for path in (*PAGES, site.node_path):
+                seen.open(site.url + path)
+                found = Axe().run(seen.page).response["violations"]
+                grave = [
+                    (one["id"], one["nodes"][0]["html"][:200])
+                    for one in found
+                    if one["impact"] in ("serious", "critical")
+                ]
+                assert grave == [], (scheme, path)
+    with visiting() as seen:
+        seen.open(site.url + "/")
+        seen.page.keyboard.press("Tab")
+        assert seen.page.evaluate("document.activeElement.getAttribute('href')") == "#main"
+
+
+def test_a_phone_shows_pages_without_sideways_scrolling_in_the_dark(site, visiting):
+    phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
+    with visiting(**phone) as seen:
+        for path in (*PAGES, site.node_path):
+            seen.open(site.url + path)
+            wide = seen.page.evaluate("document.documentElement.scrollWidth")
+            assert wide <= 390, path
+        background = seen.page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == "rgb(20, 23, 28)"
+        assert len(seen.page.screenshot()) > 5_000
+
+
+def test_every_table_downloads_as_csv_and_formulas_are_tamed(site):
+    for name in TABLES:
+        answer = site.ask(f"/csv/{name}")
+        assert answer.status == 200
+        assert answer.headers["Content-Type"].startswith("text/csv")
+        assert "attachment" in answer.headers["Content-Disposition"]
+    shown = as_csv(Shown("x", "x", (Column("a", "a"),), [{"a": "=1+1"}, {"a": "plain"}]))
+    assert shown.splitlines() == ["a", "'=1+1", "plain"]
+
+
+def test_the_terminal_tells_the_same_of_a_node_as_its_page(site, capsys):
+    found = explain(site.dashboard.look, site.key)
+    printing.explanation(found)
+    said = "".join(capsys.readouterr().out.split())
+    page = html.unescape(site.ask(site.node_path).body.decode())
+    facts = [found.words, state_words(found), *(value for _, value in record_of(found))]
+    for fact in facts:
+        assert "".join(fact.split()) in said, fact
+        assert fact[1:] in page, fact
+    assert len(found.p_values) == 4
+    assert all(f"{bar['p']:.3f}" in page for bar in found.p_values)
+
+
+def test_the_chain_is_verified_and_an_edit_is_shown(site):
+    assert "fit: nothing was changed" in site.ask("/trail").body.decode()
+    lines = site.ask("/trail/export").body.decode().splitlines()
+    assert json.loads(lines[0])["n"] == 1
+    with site.dashboard.store.transaction() as connection:
+        connection.execute(text("DROP TRIGGER audit_no_update"))
+        connection.execute(text("UPDATE audit SET body = body || ' ' WHERE n = 3"))
+    site.dashboard.verified = None
+    assert "BROKEN: chain entry 3" in site.ask("/trail").body.decode()
+    with site.dashboard.store.transaction() as connection:
+        connection.execute(text("UPDATE audit SET body = rtrim(body) WHERE n = 3"))
+    site.dashboard.verified = None
