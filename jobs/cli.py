@@ -197,7 +197,7 @@ def audit(
         from ringfence.jobs.config import load
 
         rows = coverage_as_of(load(config), as_of)
-        printing.show(rows, as_json, lambda: printing.coverage(rows, f"Coverage as of {as_of}"))
+        printing.show(rows, as_json, lambda: printing.coverage_as_of(rows, as_of))
         return
     with _project(config, "auditing") as (workspace, report):
         done = run_audit(workspace, report)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,11 +51,10 @@ def run_demo(
 ) -> DemoReport:
     """Run the whole line once in `folder`; what an earlier demo left there is replaced."""
     settings = _fresh(folder)
-    with (
-        display.silence() if quiet else nullcontext(),
-        display.progress("starting Neo4j") as starting,
-        open_workspace(settings, display.server_progress(starting)) as workspace,
-    ):
+    with ExitStack() as stack:
+        if quiet:
+            stack.enter_context(display.silence())
+        workspace = _open(settings, stack)
         bulk.clear(workspace.graph)
         migrate_sql.migrate_sql(workspace.store)
         migrate_graph.migrate_graph(workspace.graph)
@@ -65,6 +64,12 @@ def run_demo(
         if serve:
             _wait(workspace, folder)
         return report
+
+
+def _open(settings: Settings, stack: ExitStack) -> Workspace:
+    """Open the project; the bar of the start ends with the start."""
+    with display.progress("starting Neo4j") as report:
+        return stack.enter_context(open_workspace(settings, display.server_progress(report)))
 
 
 def _wait(workspace: Workspace, folder: Path) -> None:
@@ -78,6 +83,7 @@ def _wait(workspace: Workspace, folder: Path) -> None:
         show_in_browser(url)
 
     run_server(changed(workspace.settings, None, 0), ready)
+    display.say("Closing Neo4j.")
 
 
 def _line(workspace: Workspace, folder: Path, nodes: int, arriving: int, seed: int) -> DemoReport:

@@ -97,15 +97,29 @@ def runs(reports: Sequence[RunReport], title: str = "Runs") -> None:
 def audit(done: AuditReport, title: str = "Coverage") -> None:
     """Show what `ringfence audit` found."""
     coverage(done.rows, title)
-    if done.total:
-        say(done.total["words"][:1].upper() + done.total["words"][1:] + ".")
-        if done.total["bias_words"]:
-            say(done.total["bias_words"][:1].upper() + done.total["bias_words"][1:] + ".")
+    verdict(done.rows)
     if done.changed:
         say(f"{done.changed} classes have changed since they were noticed; both values are kept.")
     for one in done.alarms:
         if one.state in {"firing", "pending"}:
             say(f"Alarm {one.rule} is {one.state}: {one.words}.")
+
+
+def coverage_as_of(rows: Sequence[dict[str, Any]], moment: str) -> None:
+    """Show `ringfence audit --as-of`."""
+    if not rows:
+        say(f"No run had been decided by {moment}.")
+        return
+    coverage(rows, f"Coverage as it was known at {moment}")
+    verdict(rows)
+
+
+def verdict(rows: Sequence[dict[str, Any]]) -> None:
+    """Say the newest model's verdict, and how its known nodes differ from the others."""
+    total = next((row for row in reversed(rows) if row["slice"] == "total"), None)
+    for words in (total["words"], total["bias_words"]) if total else ():
+        if words:
+            say(words[:1].upper() + words[1:] + ".")
 
 
 def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:

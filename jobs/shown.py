@@ -13,6 +13,7 @@ from ringfence.jobs.figures import score_distances
 from ringfence.jobs.looking import Look
 
 Format = str
+SMALLEST_P = 0.0001
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ COVERAGE = (
     Column("evaluated", "evaluated", "int"),
     Column("known", "known", "int"),
     Column("covered", "coverage", "percent"),
+    Column("verdict", "verdict", "verdict"),
     Column("usual band", "band", "text"),
     Column("anytime bound", "anytime_low", "percent"),
     Column("p", "p_value", "p"),
@@ -48,7 +50,6 @@ COVERAGE = (
     Column("of those right", "singleton_hit", "percent"),
     Column("empty", "empty", "int"),
     Column("full", "full", "int"),
-    Column("verdict", "verdict", "verdict"),
 )
 RUNS = (
     Column("run", "seq", "run"),
@@ -240,14 +241,16 @@ TABLES: dict[str, Callable[[Look], Shown]] = {
 def cell(value: Any, format_: Format) -> str:
     """Return a value as a person reads it.
 
-    >>> cell(0.9051, "percent"), cell(None, "threshold"), cell(12345, "int"), cell(None, "num")
-    ('90.5 %', '−∞', '12,345', '–')
+    >>> cell(0.9051, "percent"), cell(None, "threshold"), cell(12345, "int"), cell(8e-6, "p")
+    ('90.5 %', '−∞', '12,345', '< 0.0001')
     """
     if value is None:
         return "−∞" if format_ == "threshold" else "–"
     if format_ == "percent":
         return f"{100 * value:.1f} %"
-    if format_ in {"num", "threshold", "p"}:
+    if format_ == "p":
+        return f"{value:.3g}" if value >= SMALLEST_P else f"< {SMALLEST_P:g}"
+    if format_ in {"num", "threshold"}:
         return f"{value:.4g}"
     if format_ == "int":
         return f"{value:,}"

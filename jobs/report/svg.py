@@ -84,7 +84,8 @@ def _upright(figure: Figure) -> str:
 def _sideways(figure: Figure) -> str:
     high = TOP + BOTTOM + ROW * len(figure.x)
     numbers = _numbers(figure)
-    x = Scale(min(numbers), max(max(numbers), min(numbers) + 0.01), 190, WIDE - RIGHT)
+    room = 0.04 * max(max(numbers) - min(numbers), 0.01)
+    x = Scale(min(numbers) - room, max(numbers) + room, 190, WIDE - RIGHT)
     parts = [
         f'<line class="grid" x1="{x(t)}" x2="{x(t)}" y1="{TOP}" y2="{high - BOTTOM}"/>'
         f'<text x="{x(t)}" y="{high - 14}" class="middle">{_tick(t, figure.percent)}</text>'
