@@ -190,14 +190,14 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Take in classes that became known and say whether the promise was kept (exit 2: broken)."""
-    from ringfence.jobs import printing
+    from ringfence.jobs import printing, printing_coverage
     from ringfence.jobs.auditing import coverage_as_of, run_audit
 
     if as_of is not None:
         from ringfence.jobs.config import load
 
         rows = coverage_as_of(load(config), as_of)
-        printing.show(rows, as_json, lambda: printing.coverage_as_of(rows, as_of))
+        printing.show(rows, as_json, lambda: printing_coverage.as_of(rows, as_of))
         return
     with _project(config, "auditing") as (workspace, report):
         done = run_audit(workspace, report)

@@ -67,7 +67,8 @@ class AuditSettings(Section):
     )
     groups: list[str] = Field(
         default_factory=list,
-        description="Node properties by which coverage is counted too, such as a region.",
+        description="Node properties by which coverage is counted too, such as a region. They are "
+        "read when a run is first audited: one added later counts for later runs only.",
     )
     window_runs: int = Field(
         10, ge=1, description="Coverage is also counted over this many runs; 1 for never."

@@ -44,6 +44,25 @@ def newest(rows: Sequence[dict[str, Any]], slice_: str) -> list[dict[str, Any]]:
     return [row for row in own if row["seq"] == last]
 
 
+def without_group(groups: Sequence[dict[str, Any]], evaluated: int) -> list[str]:
+    """Say for each property how many of the evaluated nodes have none, where some have none.
+
+    >>> rows = [{"name": "region=a", "evaluated": 40}, {"name": "region=b", "evaluated": 50}]
+    >>> without_group(rows, 90), without_group(rows, 100)[0][:56]
+    ([], '10 of 100 evaluated nodes have no region: they lack the ')
+    """
+    counted: dict[str, int] = {}
+    for row in groups:
+        name = row["name"].partition("=")[0]
+        counted[name] = counted.get(name, 0) + row["evaluated"]
+    return [
+        f"{evaluated - many:,} of {evaluated:,} evaluated nodes have no {name}: they lack the "
+        "property, or were audited before [audit] groups named it, which counts for later runs only"
+        for name, many in counted.items()
+        if many < evaluated
+    ]
+
+
 def _named(slice_: str, parts: Sequence[Tally], seq: int) -> list[dict[str, Any]]:
     by_name: dict[str, list[Tally]] = {}
     for part in parts:

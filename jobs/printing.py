@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ringfence.jobs.display import print_json, say, table
+from ringfence.jobs.printing_coverage import coverage, verdict
 from ringfence.jobs.schedule.state import show_schedule
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from ringfence.jobs.status import Status
     from ringfence.jobs.training import TrainReport
     from ringfence.jobs.verifying import Verification
-
-COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "usual band", "naive", "verdict")
 
 
 def show(report: Any, as_json: bool, as_text: Callable[[], None]) -> None:
@@ -103,57 +102,6 @@ def audit(done: AuditReport, title: str = "Coverage") -> None:
     for one in done.alarms:
         if one.state in {"firing", "pending"}:
             say(f"Alarm {one.rule} is {one.state}: {one.words}.")
-
-
-def coverage_as_of(rows: Sequence[dict[str, Any]], moment: str) -> None:
-    """Show `ringfence audit --as-of`."""
-    if not rows:
-        say(f"No run had been decided by {moment}.")
-        return
-    coverage(rows, f"Coverage as it was known at {moment}")
-    verdict(rows)
-
-
-def verdict(rows: Sequence[dict[str, Any]]) -> None:
-    """Say the newest model's verdict, and how its known nodes differ from the others."""
-    total = next((row for row in reversed(rows) if row["slice"] == "total"), None)
-    for words in (total["words"], total["bias_words"]) if total else ():
-        if words:
-            say(words[:1].upper() + words[1:] + ".")
-
-
-def coverage(rows: Sequence[dict[str, Any]], title: str) -> None:
-    """Show coverage rows: per run with the newest model's total, then classes and groups."""
-    totals = {row["model"]: row for row in rows if row["slice"] == "total"}
-    shown = [row for row in rows if row["slice"] == "run"] + list(totals.values())
-    table(title, COVERAGE_COLUMNS, [_coverage_cells(row) for row in shown])
-    for slice_, words in (("class", "Classes"), ("group", "Groups")):
-        own = [row for row in rows if row["slice"] == slice_]
-        if own:
-            newest = [row for row in own if row["model"] == own[-1]["model"]]
-            newest.sort(key=lambda row: (row["p_value"], row["coverage"] or 0.0))
-            table(
-                f"{words}, worst first (the promise is for all nodes together)",
-                (slice_, *COVERAGE_COLUMNS[1:]),
-                [(row["name"], *_coverage_cells(row)[1:]) for row in newest],
-            )
-
-
-def _coverage_cells(row: dict[str, Any]) -> tuple[Any, ...]:
-    about = "" if row["exact"] else "about "
-    return (
-        str(row["seq"]) if row["slice"] == "run" else "all runs",
-        row["evaluated"],
-        row["known"],
-        _percent(row["covered"], row["known"]),
-        f"{about}{100 * row['low']:.1f} – {100 * row['high']:.1f} %",
-        _percent(row["covered_naive"], row["known"]),
-        row["verdict"],
-    )
-
-
-def _percent(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} %" if whole else "–"
 
 
 def status(found: Status) -> None:

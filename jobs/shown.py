@@ -108,7 +108,7 @@ def _named(slice_: str, title: str, name: str) -> Callable[[Look], Shown]:
         columns = (Column(slice_, "name"), *COVERAGE)
         empty = "Nothing known yet."
         if slice_ == "group":
-            empty = 'No groups. Set [audit] groups = ["region"] to count by a property.'
+            empty = 'No groups. Set [audit] groups = ["region"]: later runs are counted by it.'
         return Shown(name, title, columns, enriched(look.named(slice_)), empty)
 
     return make

@@ -7,12 +7,18 @@ import pytest
 from sqlalchemy import make_url, select, text
 
 from ringfence.connector import coverage, tables
+from ringfence.connector.lease import acquire, release
+from ringfence.connector.runs import Writer
 from ringfence.connector.store import open_store
+from ringfence.jobs import printing_coverage
 from ringfence.jobs.auditing import count_coverage
 from ringfence.jobs.config import load_values
+from ringfence.jobs.explain import explain
 from ringfence.jobs.looking import Look
 from ringfence.jobs.sample_store import Plan, fill_store
 from ringfence.jobs.shown import TABLES, as_csv
+from ringfence.jobs.web import pages
+from ringfence.jobs.web.metrics import exposition
 
 PLAN = Plan(runs=3, per_run=80)
 
@@ -61,9 +67,6 @@ def test_an_audit_without_news_writes_no_row_and_no_chain_entry(filled):
     store, settings = filled
     look = Look(store, "p")
     length = look.chain_length()
-    from ringfence.connector.lease import acquire, release
-    from ringfence.connector.runs import Writer
-
     held = acquire(store, "p", "again", 60)
     changed, gone = coverage.record_coverage(
         Writer(store, held, b"key"), count_coverage(store, settings)
@@ -71,6 +74,24 @@ def test_an_audit_without_news_writes_no_row_and_no_chain_entry(filled):
     release(store, held)
     assert (changed, gone) == ([], [])
     assert look.chain_length() == length
+
+
+def test_nodes_that_have_no_group_are_said_beside_the_groups(filled, capsys):
+    store, settings = filled
+    look = Look(store, "p")
+    printing_coverage.coverage(count_coverage(store, settings), "Coverage")
+    assert "evaluated nodes have no" not in capsys.readouterr().out
+    assert len(pages.classes(look)["lead"]) == 1
+    first = tables.grouping.c.node_key.like("s:account 1-%")  # as if groups had been named later
+    with store.transaction() as connection:
+        connection.execute(tables.grouping.delete().where(first))
+    rows = count_coverage(store, settings)
+    printing_coverage.coverage(rows, "Coverage")
+    assert "80 of 240 evaluated nodes have no region" in capsys.readouterr().out
+    held = acquire(store, "p", "again", 60)
+    coverage.record_coverage(Writer(store, held, b"key"), rows)
+    release(store, held)
+    assert "80 of 240 evaluated nodes have no region" in pages.classes(look)["lead"][1]
 
 
 def test_pages_show_the_newest_rows_and_files_have_all(filled):
@@ -117,10 +138,6 @@ def test_nothing_on_a_page_scans_the_predictions(filled):
     event.listen(
         store.engine, "before_cursor_execute", lambda *given: asked.append((given[2], given[3]))
     )
-    from ringfence.jobs.explain import explain
-    from ringfence.jobs.web import pages
-    from ringfence.jobs.web.metrics import exposition
-
     look = Look(store, "p")
     for page in (pages.today, pages.coverage, pages.classes, pages.thresholds, pages.runs):
         page(look)

@@ -9,6 +9,7 @@ from typing import Any
 from ringfence.connector.times import words
 from ringfence.jobs import figures
 from ringfence.jobs.alarms import WATCH_DELTA
+from ringfence.jobs.coverage_rows import without_group
 from ringfence.jobs.explain import Explanation, readable, record_of, state_words
 from ringfence.jobs.figures import Figure, Line
 from ringfence.jobs.looking import Look
@@ -85,15 +86,17 @@ def coverage(look: Look) -> Values:
 
 def classes(look: Look) -> Values:
     """Coverage by class and by group."""
+    groups, total = look.named("group"), look.total()
     return {
         "title": "Classes & groups",
         "lead": [
             "The promise is for all nodes together. A class or group below its band is a reason "
-            "to look closer, not a broken promise; p-values here pay for looking at all of them."
+            "to look closer, not a broken promise; p-values here pay for looking at all of them.",
+            *map(sentence_of, without_group(groups, total["evaluated"] if total else 0)),
         ],
         "figures": [
             figures.classes(look.named("class"), "classes", "Coverage by class"),
-            figures.classes(look.named("group"), "groups", "Coverage by group"),
+            figures.classes(groups, "groups", "Coverage by group"),
         ],
         "tables": tables(look, "classes", "groups"),
     }
