@@ -39,8 +39,6 @@ PAGES = {
     "classes": "/classes",
     "thresholds": "/thresholds",
     "drift": "/drift",
-    "runs": "/runs",
-    "run": "/runs/2",
     "trail": "/trail",
 }
 DESK, PHONE = {"width": 1180, "height": 1200}, {"width": 390, "height": 1300}
@@ -89,9 +87,8 @@ def _photograph(url: str, folder: Path, pages: dict[str, str]) -> None:
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, path in pages.items():
             _shot(browser.new_page(viewport=DESK), url + path, folder / f"{name}.png")
-        for name in ("today", "coverage"):
-            dark = browser.new_page(viewport=DESK, color_scheme="dark")
-            _shot(dark, url + pages[name], folder / f"{name}-dark.png")
+        dark = browser.new_page(viewport=DESK, color_scheme="dark")
+        _shot(dark, url + pages["coverage"], folder / "coverage-dark.png")
         phone = browser.new_page(viewport=PHONE, color_scheme="dark")
         _shot(phone, url + "/", folder / "today-phone.png")
         browser.close()
