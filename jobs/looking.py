@@ -177,7 +177,7 @@ class Look:
     def chain(self) -> Rows:
         """Return the last entries of the audit chain, newest first."""
         query = select(audit).where(audit.c.project == self.project)
-        rows = self.rows(query.order_by(audit.c.n.desc()).limit(self.most // 4))  # bodies are long
+        rows = self.rows(query.order_by(audit.c.n.desc()).limit(self.most))
         for row in rows:
             body = json.loads(row["body"])
             row["kind"], row["what"] = body["kind"], _entry_words(body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from typing import Any
 
 from ringfence.connector.times import words
@@ -17,11 +18,13 @@ from ringfence.jobs.shown import TABLES, Shown
 from ringfence.models.watch import Watch
 
 Values = dict[str, Any]
+TABLE_ROWS = 50
 
 
 def tables(look: Look, *names: str) -> list[Shown]:
-    """Return the named tables."""
-    return [TABLES[name](look) for name in names]
+    """Return the named tables; of histories the newest rows, the CSV has all."""
+    short = replace(look, most=TABLE_ROWS)
+    return [TABLES[name](short) for name in names]
 
 
 def today(look: Look) -> Values:
