@@ -164,8 +164,8 @@ STEPS = ("recover", "load model", "read", "forward", "compute", "decide", "write
 HEAVY = ("calibration_scores", "watch", "timings", "notes", "project")
 
 
-def one_run(row: dict[str, Any]) -> Values:
-    """One run: timings per step and its whole record."""
+def one_run(look: Look, row: dict[str, Any]) -> Values:
+    """One run: timings per step and its whole record, with the hash of the weights."""
     steps = in_order(row["timings"] or {})
     timing = Figure(
         "timings",
@@ -177,6 +177,8 @@ def one_run(row: dict[str, Any]) -> Values:
         [Line("seconds", list(steps.values()), "accent", "bars")],
     )
     record = [(title_of(name), readable(name, row[name])) for name in row if name not in HEAVY]
+    weights = {one["version"]: one["manifest"].get("weights_sha256") for one in look.models()}
+    record.append(("weights", weights.get(row["model"]) or "–"))
     return {
         "title": f"Run {row['seq']}",
         "words": f"{row['n_evaluated']:,} nodes got their sets by {row['rule']} at alpha = "
@@ -264,8 +266,8 @@ def _picture(found: Explanation) -> list[dict[str, Any]]:
         if one["class"] is not None:
             kind, said = "known", f"{one['key']}: {one['class']}"
         elif one["set"] is not None:
-            names = ", ".join(one["set"]) or "no class conforms"
-            kind, said = "set", f"{one['key']}: may be {names}"
+            names = f"may be {', '.join(one['set'])}" if one["set"] else "no class conforms"
+            kind, said = "set", f"{one['key']}: {names}"
         else:
             kind, said = "none", f"{one['key']}: nothing known"
         placed.append(

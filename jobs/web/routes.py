@@ -96,10 +96,11 @@ def compare(request: Request, a: int, b: int) -> Response:
 @router.get("/runs/{seq}")
 def run(request: Request, seq: int) -> Response:
     """One run."""
-    found = dashboard_of(request).look.run(_number(seq))
+    look = dashboard_of(request).look
+    found = look.run(_number(seq))
     if found is None:
         raise HTTPException(404, f"there is no run {seq}")
-    return page(request, "run.html", "/runs", pages.one_run(found))
+    return page(request, "run.html", "/runs", pages.one_run(look, found))
 
 
 @router.get("/node")

@@ -2,6 +2,7 @@
 
 import html
 import json
+from dataclasses import replace
 from urllib.parse import quote
 
 from sqlalchemy import text
@@ -9,6 +10,8 @@ from sqlalchemy import text
 from ringfence.jobs import printing
 from ringfence.jobs.explain import explain, record_of, state_words
 from ringfence.jobs.shown import TABLES, Column, Shown, as_csv
+from ringfence.jobs.web import pages
+from ringfence.jobs.web.rendering import render
 
 PAGES = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/2",
          "/runs/compare?a=1&b=3", "/node", "/trail")  # fmt: skip
@@ -38,6 +41,23 @@ def test_a_page_that_did_not_escape_would_be_noticed(site, visiting):
     with visiting() as seen:
         seen.page.set_content(f"<h1>{site.plan.classes[0]}</h1>")
         assert seen.page.evaluate("window.hit") == 1
+
+
+def test_neighbours_with_hostile_names_are_drawn_as_text(site, visiting):
+    one, two, three, _ = site.plan.classes
+    around = (
+        {"key": one, "class": two, "set": None, "role": None},
+        {"key": two, "class": None, "set": [three], "role": None},
+        {"key": three, "class": None, "set": [], "role": None},
+    )
+    found = replace(explain(site.dashboard.look, site.key), neighbours=around)
+    body = render("node.html", **pages.node(found, one), here="/node", project=one, csrf="")
+    with visiting() as seen:
+        seen.page.set_content(body)  # no policy stands in the way here
+        assert seen.page.evaluate("window.hit") is None
+        assert seen.page.locator(".picture circle").count() == 1 + len(around)
+        seen.page.click("summary")
+        assert f"{three}: no class conforms" in seen.page.inner_text("details")
 
 
 def test_charts_draw_and_tell_their_numbers_under_the_strict_policy(site, visiting):
