@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from ringfence.connector import tables
+from ringfence.connector.chain import chain_key
 from ringfence.connector.lease import acquire, release
 from ringfence.connector.runs import Writer
 from ringfence.connector.store import open_store
@@ -57,9 +58,10 @@ def audited(folder, webhook, **plan):
     store = open_store(settings.audit.url)
     fill_store(store, settings, Plan(runs=4, per_run=100, **plan))
     held = acquire(store, "p", "test", 60)
+    key = chain_key(None, settings.engine.folder)
 
     def states():
-        return {one.rule: one.state for one in raise_alarms(Writer(store, held, b"k"), settings)}
+        return {one.rule: one.state for one in raise_alarms(Writer(store, held, key), settings)}
 
     yield store, states
     release(store, held)

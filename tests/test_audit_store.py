@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy import make_url, select, text
 
 from ringfence.connector import coverage, tables
+from ringfence.connector.chain import chain_key
 from ringfence.connector.lease import acquire, release
 from ringfence.connector.runs import Writer
 from ringfence.connector.store import open_store
@@ -89,7 +90,7 @@ def test_nodes_that_have_no_group_are_said_beside_the_groups(filled, capsys):
     printing_coverage.coverage(rows, "Coverage")
     assert "80 of 240 evaluated nodes have no region" in capsys.readouterr().out
     held = acquire(store, "p", "again", 60)
-    coverage.record_coverage(Writer(store, held, b"key"), rows)
+    coverage.record_coverage(Writer(store, held, chain_key(None, settings.engine.folder)), rows)
     release(store, held)
     assert "80 of 240 evaluated nodes have no region" in pages.classes(look)["lead"][1]
 
