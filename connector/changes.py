@@ -37,8 +37,11 @@ RETURN [a IN part | a.{key}] AS sources,
   [a IN part | [(a)-[:{type}]->(b:{label}) | b.{key}]] AS targets
 """
 
+# The ends' labels are asked afterwards: where many relationships share a creation time (an import)
+# the planner takes `>= $since` for most of them, and would scan the label and expand every node.
 NEW_RELATIONSHIPS = """
-MATCH (a)-[r:{type}]->(b) WHERE r.{created} >= $since AND a:{label} AND b:{label}
+MATCH ()-[r:{type}]->() WHERE r.{created} >= $since
+WITH r WHERE startNode(r):{label} AND endNode(r):{label}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS part
