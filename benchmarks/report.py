@@ -25,11 +25,11 @@ NOTES = {
     "reading": "Least time on the clock of interleaved rounds. `floor`: the server touches the "
     "same values and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part.",
-    "run": "Seconds on the clock, of the fastest of four batches; five relationships and 64 features "
-    "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. `own CPU` "
-    "and `server CPU` are CPU seconds of ringfence and of Neo4j.",
-    "gds": "Seconds on the clock, the fastest of rounds in turns on one server. A GDS cycle projects "
-    "the graph again, embeds and classifies all nodes and writes all predictions.",
+    "run": "Seconds on the clock, the fastest of four batches; five relationships and 64 features "
+    "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
+    "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j.",
+    "gds": "Seconds on the clock, the fastest of rounds in turns on one server. A GDS cycle "
+    "projects the graph again, embeds and classifies all nodes and writes all predictions.",
     "scale": "CPU seconds of one thread, SAGE, 64 features, 10 relationships per node; `run` is "
     "load + append 1,000 nodes + forward + save. Mapped features count in the peak as long as "
     "nobody else wants the memory.",
