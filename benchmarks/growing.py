@@ -100,7 +100,9 @@ def import_graph(home: Path, arguments: list[str], jars: list[Path] | None = Non
         "--array-delimiter=;", "--bad-tolerance=0", *arguments,
     ]  # fmt: skip
     environment = {**os.environ, "NEO4J_HOME": str(home), "NEO4J_CONF": str(home)}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=home, env=environment, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         raise SystemExit(f"the import failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
 
