@@ -25,7 +25,8 @@ import numpy as np
 
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
 from benchmarks.measuring import keep, show, wall_seconds
-from benchmarks.run import KNOWN, NEW, SERVER, close_known, settings_file
+from benchmarks.run import KNOWN, NEW, close_known, settings_file
+from benchmarks.server import SERVER
 from ringfence.connector import embedded
 from ringfence.connector.embedded import launch as launching
 from ringfence.connector.embedded.folder import DataFolder, ServerInfo

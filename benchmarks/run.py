@@ -23,9 +23,9 @@ import numpy as np
 
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
 from benchmarks.measuring import keep, show, wall_seconds
+from benchmarks.server import SERVER
 from ringfence.connector import embedded
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.embedded.options import ServerOptions
 from ringfence.connector.graph import connect
 from ringfence.connector.refresh import identity
 from ringfence.jobs.config import load as load_settings
@@ -38,7 +38,6 @@ from ringfence.jobs.workspace import Workspace, open_workspace
 SIZES = [10_000, 100_000, 1_000_000]
 KNOWN, WARM, BATCHES, NEW = 10_000, 4, 4, 1_000
 SHARES = "train = 0.7\nvalidation = 0.1\ncalibration = 0.2"
-SERVER = ServerOptions(heap="2g", page_cache="2g", quick=False)
 READING, WRITING = "read", "write graph"
 
 

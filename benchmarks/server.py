@@ -10,18 +10,24 @@ from pathlib import Path
 import numpy as np
 
 from ringfence.connector import embedded
+from ringfence.connector.embedded import ServerOptions
 from ringfence.connector.graph import Graph, connect
 from ringfence.connector.migrate_graph import create_user_indexes
 from ringfence.jobs.sample_graph import SAMPLE_MAPPING, batches, load
 from ringfence.models.sample import SampleGraph, sample_graph
 
 FEATURES = 64
+#: A server that stays up: memory for a million nodes, Java compiled in full.
+SERVER = ServerOptions(heap="2g", page_cache="2g", quick=False)
 
 
 @contextmanager
-def running() -> Iterator[tuple[Graph, str]]:
+def running(options: ServerOptions | None = None) -> Iterator[tuple[Graph, str]]:
     """Yield a connected, empty graph and its password."""
-    with tempfile.TemporaryDirectory() as folder, embedded.running(Path(folder)) as server:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        embedded.running(Path(folder), options=options) as server,
+    ):
         graph = connect(server.uri, server.user, server.password)
         try:
             yield graph, server.password
