@@ -66,8 +66,8 @@ CALL gds.graph.project('g',
 """
 TRAIN = [
     """CALL gds.beta.graphSage.train('g', {modelName: 'sage', featureProperties: ['features'],
-       nodeLabels: ['Account'], embeddingDimension: 64, epochs: 1, maxIterations: 2,
-       randomSeed: 1}) YIELD trainMillis RETURN trainMillis""",
+       nodeLabels: ['Known'], embeddingDimension: 64, epochs: 1, maxIterations: 1,
+       batchSamplingRatio: 0.05, randomSeed: 1}) YIELD trainMillis RETURN trainMillis""",
     "CALL gds.beta.pipeline.nodeClassification.create('pipe') YIELD name RETURN name",
     """CALL gds.beta.pipeline.nodeClassification.addNodeProperty('pipe', 'beta.graphSage',
        {mutateProperty: 'embedding', modelName: 'sage', contextNodeLabels: ['Account']})
