@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics test-faults bench bench-audit bench-conformal reproduce \
+.PHONY: help demo test lint test-statistics test-faults bench bench-audit bench-conformal bench-gds reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -40,6 +40,9 @@ test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers
 	$(BIN)/python -m tests.faults.run --faults 1000
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
 	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
+
+bench-gds: $(VENV)/.dev ## a run beside a full cycle of GDS on the same server; fetches GDS first
+	$(BIN)/python -m benchmarks.gds $(SIZE)
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal

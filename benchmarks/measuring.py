@@ -9,6 +9,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +39,9 @@ def wall_seconds(work: Callable[[], Any]) -> tuple[float, Any]:
     return time.perf_counter() - start, result
 
 
+@cache
 def bandwidth_gb() -> float:
-    """Reading speed of one thread, GB per CPU second: the sum of 256 MB of float64."""
+    """Reading speed of one thread, GB per CPU second: the sum of 256 MB of float64; asked once."""
     values = np.ones(1 << 25)
     seconds, _ = cpu_seconds(values.sum, rounds=3)
     return values.nbytes / seconds / 1e9

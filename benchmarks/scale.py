@@ -142,6 +142,7 @@ def main() -> None:
         done = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
         rows.append(json.loads(done.stdout.splitlines()[-1]))
         show(rows[-1])
+        keep("scale", rows, given.quick)
     names = (
         "fill_seconds",
         "load_seconds",

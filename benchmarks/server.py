@@ -17,6 +17,8 @@ from ringfence.jobs.sample_graph import SAMPLE_MAPPING, batches, load
 from ringfence.models.sample import SampleGraph, sample_graph
 
 FEATURES = 64
+#: A server that stays up: memory for a million nodes, Java compiled in full.
+SERVER = ServerOptions(heap="2g", page_cache="2g", quick=False)
 
 
 @contextmanager

@@ -59,8 +59,12 @@ WITH found[start .. start + $rows] AS block
 RETURN [n IN block | elementId(n)] AS ids, [n IN block | n.{key}] AS keys
 """
 
+
+# The ends' labels are asked afterwards: where many relationships share a creation time (an import)
+# the planner takes `>= $since` for most of them, and would scan the label and expand every node.
 NEW_RELATIONSHIPS = """
-MATCH (a)-[r:{type}]->(b) WHERE r.{created} >= $since AND a:{label} AND b:{label}
+MATCH ()-[r:{type}]->() WHERE r.{created} >= $since
+WITH r WHERE startNode(r):{label} AND endNode(r):{label}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS part

@@ -30,7 +30,7 @@ from ringfence.models.incremental import Incidence, Plan, Tables, empty_tables, 
 from ringfence.models.incremental.tables import COLUMNS, NEVER, shape_of
 
 STATE = "state.json"
-FORMAT = 1
+FORMAT = 2  # also raised when kernels change: kept rows must have the bits of new ones
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
