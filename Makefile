@@ -37,7 +37,7 @@ bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale;
 	$(BIN)/python -m benchmarks.report
 
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
-	$(BIN)/python -m tests.faults.run --faults 1000
+	$(BIN)/python -m tests.faults.run --faults 1050
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
 	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
 

@@ -23,6 +23,7 @@ from neo4j import (
 )
 from neo4j.exceptions import (
     AuthError,
+    ClientError,
     ConfigurationError,
     DriverError,
     IncompleteCommit,
@@ -97,15 +98,17 @@ class Graph:
         """Repeat a transaction until an answer comes.
 
         A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
-        retry that.
+        retry that. Nor does it retry what the server ended after its time: a server that has just
+        started is slow at first, and who lost the lease meanwhile is stopped by the fence.
         """
         deadline = time.monotonic() + RETRY_SECONDS
         while True:
             with self._session(default_access_mode=access) as session:
                 try:
                     return transaction(session)
-                except IncompleteCommit:
-                    if time.monotonic() > deadline:
+                except (IncompleteCommit, ClientError) as error:
+                    maybe = isinstance(error, IncompleteCommit) or _took_too_long(error)
+                    if not maybe or time.monotonic() > deadline:
                         raise
 
     @contextmanager
@@ -201,7 +204,7 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
             found=f"{uri} has no database of that name",
             needed="[neo4j] database as the server knows it",
         )
-    if "TransactionTimedOut" in code:
+    if _took_too_long(error):
         return ServerError(
             found="Neo4j ended a write that took longer than the run's lease",
             needed="a server that answers faster, or a longer [engine] lease_seconds",
@@ -210,6 +213,10 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
     # only what is about the statement is repeated: other messages quote values of the graph
     about = f": {_first_line(error)}" if code.startswith("Neo.ClientError.Statement") else ""
     return GraphError(found=f"Neo4j refused a statement ({code}){about}")
+
+
+def _took_too_long(error: Neo4jError) -> bool:
+    return "TransactionTimedOut" in (error.code or "")
 
 
 def _first_line(error: BaseException) -> str:
