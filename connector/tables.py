@@ -57,6 +57,7 @@ member = Table(
     PrimaryKeyConstraint("project", "version", "node_key"),
     ForeignKeyConstraint(["project", "version"], ["model.project", "model.version"]),
     CheckConstraint("role IN ('train', 'validation', 'calibration')", name="member_role"),
+    Index("member_by_role", "project", "version", "role"),
 )
 """The labelled nodes a model version was trained, stopped and is calibrated with."""
 
