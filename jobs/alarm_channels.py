@@ -20,7 +20,7 @@ from ringfence.connector.runs import Writer
 from ringfence.connector.tables import alarm_event
 from ringfence.connector.times import words
 from ringfence.jobs.audit_store import secret_text
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 
 SECONDS = 10.0
 TOLD = ("firing", "no data", "ok")  # pending is nobody's business yet

@@ -19,7 +19,7 @@ from ringfence.connector.runs import Writer
 from ringfence.connector.tables import alarm, alarm_event, coverage, label, run
 from ringfence.connector.times import NANOSECONDS, words
 from ringfence.jobs.alarm_channels import deliver
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 from ringfence.models.selection import LARGE
 from ringfence.models.watch import Watch
 

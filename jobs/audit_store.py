@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pydantic import SecretStr
 
 from ringfence.connector.store import Store, open_store
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 
 
 @contextmanager

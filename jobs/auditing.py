@@ -22,8 +22,8 @@ from ringfence.jobs.advising import advise_now_and_then
 from ringfence.jobs.alarms import AlarmState, raise_alarms
 from ringfence.jobs.applying import anchor_head, recover, refuse_older_store
 from ringfence.jobs.audit_store import open_audit
-from ringfence.jobs.config import Settings
 from ringfence.jobs.coverage_rows import TOTAL, coverage_rows
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import Workspace
 
 DAY_NS = 86_400 * NANOSECONDS

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ringfence.connector import chain
 from ringfence.jobs.audit_store import secret_text
-from ringfence.jobs.config import Settings
 from ringfence.jobs.looking import Look
+from ringfence.jobs.settings import Settings
 
 
 def chain_words(look: Look, settings: Settings) -> tuple[bool | None, str]:

@@ -8,8 +8,9 @@ from typing import Any, get_args, get_origin
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
-from ringfence.jobs.config import SECRETS, RelationshipSettings, Settings, variable
+from ringfence.jobs.config import variable
 from ringfence.jobs.section import Section
+from ringfence.jobs.settings import SECRETS, RelationshipSettings, Settings
 
 HEAD = """# Configuration
 

@@ -21,10 +21,10 @@ from ringfence.connector.refresh import Refreshed
 from ringfence.connector.runs import Decision, Prediction
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs import forwarding
-from ringfence.jobs.config import ConformalSettings
 from ringfence.jobs.marking import mark_members
 from ringfence.jobs.model_files import SavedModel
 from ringfence.jobs.observing import filled, observe, plan_watch
+from ringfence.jobs.settings import ConformalSettings
 from ringfence.jobs.stopwatch import Stopwatch
 from ringfence.jobs.tensors import uniforms_of
 from ringfence.jobs.workspace import Workspace

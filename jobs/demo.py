@@ -13,11 +13,12 @@ import numpy as np
 from ringfence.connector import bulk, migrate_graph, migrate_sql
 from ringfence.jobs import display, printing
 from ringfence.jobs.auditing import AuditReport, run_audit
-from ringfence.jobs.config import Settings, load
+from ringfence.jobs.config import load
 from ringfence.jobs.sample_graph import SAMPLE_MAPPING, Batch, batches, reveal, sample_toml
 from ringfence.jobs.sample_graph import load as load_batch
 from ringfence.jobs.scoring import RunReport, run_scoring
 from ringfence.jobs.serving import changed, run_server, show_in_browser
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.training import TrainReport, run_training
 from ringfence.jobs.workspace import Workspace, open_workspace
 from ringfence.models.sample import SampleGraph, sample_graph

@@ -21,8 +21,9 @@ from ringfence.connector.store import Store
 from ringfence.connector.watermark import check_time_types, count_relationships
 from ringfence.jobs import memory
 from ringfence.jobs.audit_store import open_audit
-from ringfence.jobs.config import Settings, load
+from ringfence.jobs.config import load
 from ringfence.jobs.schedule.planning import NAMES, triggers
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.status import quarantined
 from ringfence.jobs.workspace import open_graph
 from ringfence.models.guarantee import smallest_n

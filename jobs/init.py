@@ -13,7 +13,8 @@ from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.graph import Graph
 from ringfence.connector.inspect import LabelView, Property, labels, look
 from ringfence.connector.times import VALUE_TYPE
-from ringfence.jobs.config import Settings, load_values
+from ringfence.jobs.config import load_values
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import open_graph
 
 

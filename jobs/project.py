@@ -12,8 +12,9 @@ from ringfence.connector import coverage, runs
 from ringfence.connector.keys import decode_key
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.auditing import AuditReport, run_audit
-from ringfence.jobs.config import Settings, load
+from ringfence.jobs.config import load
 from ringfence.jobs.migrating import run_migrations
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import open_workspace
 
 if TYPE_CHECKING:

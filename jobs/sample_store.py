@@ -20,7 +20,7 @@ from ringfence.connector.runs import Decision, Prediction, Writer
 from ringfence.connector.store import Store, dumps
 from ringfence.jobs.alarms import raise_alarms
 from ringfence.jobs.auditing import count_coverage
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 from ringfence.models.watch import Watch
 
 DAY_NS = 86_400 * 10**9

@@ -18,7 +18,7 @@ from ringfence.connector.projection import run_id
 from ringfence.connector.second_client import SecondClient, SeenSet, second_client
 from ringfence.connector.tables import run
 from ringfence.jobs.audit_store import secret_text
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import Workspace
 
 FACTS = {"rule": "rule", "alpha": "alpha", "threshold": "threshold",

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from ringfence.connector import migrate_sql
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.audit_store import open_audit
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 
 
 def run_server(settings: Settings, ready: Callable[[str], None] = lambda _url: None) -> None:

@@ -21,8 +21,8 @@ from ringfence.connector.refresh import Progress as ReadProgress
 from ringfence.connector.refresh import refresh
 from ringfence.connector.store import dumps
 from ringfence.jobs import model_files
-from ringfence.jobs.config import ModelSettings
 from ringfence.jobs.deciding import policy_of
+from ringfence.jobs.settings import ModelSettings
 from ringfence.jobs.tensors import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.threads import threads_for
 from ringfence.jobs.workspace import Workspace

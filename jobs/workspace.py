@@ -24,7 +24,7 @@ from ringfence.connector.refresh import Reader
 from ringfence.connector.runs import Writer
 from ringfence.connector.store import Store
 from ringfence.jobs.audit_store import open_audit, secret_text
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 
 DISK = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 

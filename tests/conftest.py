@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 from sqlalchemy import URL, create_engine, make_url, text
 
 from ringfence.connector import embedded
-from ringfence.jobs.config import Settings
 from ringfence.jobs.config import load as load_settings
 from ringfence.jobs.migrating import run_migrations
 from ringfence.jobs.sample_graph import Batch, batches, reveal, sample_toml
 from ringfence.jobs.sample_graph import load as load_batch
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import Workspace, open_workspace
 from ringfence.models.sample import SampleGraph, sample_graph
 

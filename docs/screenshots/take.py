@@ -20,7 +20,8 @@ from sqlalchemy import select
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import Store
 from ringfence.connector.tables import prediction
-from ringfence.jobs.config import Settings, load
+from ringfence.jobs.config import load
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.web.app import create_app
 from ringfence.jobs.web.context import Dashboard
 from ringfence.jobs.web.security import guard_of

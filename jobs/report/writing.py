@@ -12,8 +12,8 @@ from ringfence.connector import migrate_sql
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.chain_words import chain_words
-from ringfence.jobs.config import Settings
 from ringfence.jobs.looking import Look
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.shown import TABLES, as_csv
 
 FORMATS = ("html", "csv", "json", "parquet")

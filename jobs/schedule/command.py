@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from ringfence.jobs.config import Settings
+    from ringfence.jobs.settings import Settings
 
 DEAD = 3
 RINGS_SHOWN = 3

@@ -29,10 +29,10 @@ from ringfence.connector.errors import (
 from ringfence.connector.schedules import Claim, Ended
 from ringfence.connector.store import Store
 from ringfence.jobs.audit_store import open_audit
-from ringfence.jobs.config import Settings
 from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import event, one_line
 from ringfence.jobs.schedule.planning import planned, triggers
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import open_workspace
 
 

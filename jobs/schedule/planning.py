@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.schedules import Planned
-from ringfence.jobs.config import Settings
 from ringfence.jobs.schedule.triggers import Trigger, parse
+from ringfence.jobs.settings import Settings
 
 NAMES = ("score", "audit", "reconcile", "report")
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import Store
 from ringfence.jobs.chain_words import chain_words
-from ringfence.jobs.config import Settings
 from ringfence.jobs.looking import Look
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.web.security import Guard
 
 if TYPE_CHECKING:

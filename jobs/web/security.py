@@ -16,7 +16,7 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.audit_store import secret_text
-from ringfence.jobs.config import Settings
+from ringfence.jobs.settings import Settings
 
 SESSION, CSRF = "ringfence_session", "ringfence_csrf"
 OPEN = ("/login", "/static/", "/healthz", "/readyz", "/favicon.ico")

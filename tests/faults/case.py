@@ -13,8 +13,9 @@ from ringfence.connector import tables
 from ringfence.connector.graph import Graph, connect
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import Store, open_store
-from ringfence.jobs.config import Settings, load
+from ringfence.jobs.config import load
 from ringfence.jobs.migrating import run_migrations
+from ringfence.jobs.settings import Settings
 from ringfence.jobs.workspace import Workspace
 from tests.faults.worker import Outcome, Task, start
 
