@@ -8,7 +8,7 @@ UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics test-faults bench bench-audit bench-conformal bench-gds reproduce \
+.PHONY: help demo test lint test-statistics test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -37,12 +37,18 @@ bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale;
 	$(BIN)/python -m benchmarks.report
 
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
-	$(BIN)/python -m tests.faults.run --faults 1050
+	$(MAKE) -j2 faults-sqlite faults-postgresql
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
 	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
 
 bench-gds: $(VENV)/.dev ## a run beside a full cycle of GDS on the same server; fetches GDS first
 	$(BIN)/python -m benchmarks.gds $(SIZE)
+
+faults-sqlite:
+	$(BIN)/python -m tests.faults.run --faults 540 --stores sqlite
+
+faults-postgresql:
+	$(BIN)/python -m tests.faults.run --faults 540 --stores postgresql --controls
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
