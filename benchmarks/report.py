@@ -17,7 +17,7 @@ TITLES = {
     "writing": "Writing prediction sets",
     "run": "A whole run with 1,000 new nodes",
     "gds": "A run beside a full cycle of GDS",
-    "scale": "From ten thousand nodes to a million",
+    "scale": "From ten thousand nodes to ten million",
 }
 NOTES = {
     "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
@@ -83,7 +83,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "gds_seconds": "GDS cycle s", "ringfence_seconds": "ringfence s", "ratio": "x",
     },
     "scale": {
-        "nodes": "nodes", "fill_seconds": "fill s", "disk_mb": "disk MB", "full_seconds": "full s",
+        "nodes": "nodes", "fill_seconds": "fill s", "disk_mb": "disk MB",
+        "disk_x_raw": "x raw arrays", "full_seconds": "full s",
         "run_load": "load", "run_append": "append", "run_forward": "forward", "run_save": "save",
         "run_seconds": "run s", "peak_mb": "peak MB", "predicted_mb": "predicted MB",
         "features_mb": "features MB",
