@@ -125,14 +125,19 @@ def draw(name: str, body: dict[str, Any]) -> bool:
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(7, 4.2))
+    colours: dict[str, str] = {}
     for label, (x, y, style) in curves.items():
-        axes.plot(x, y, style, label=label, marker="o", markersize=3)
-    axes.set(xscale="log", yscale="log", xlabel=AXES[name][0], ylabel=AXES[name][1])
+        colour = colours.setdefault(label.partition(",")[0], f"C{len(colours)}")
+        axes.plot(x, y, style, color=colour, label=label, marker="o", markersize=3)
+    axes.set(xscale="log", xlabel=AXES[name][0], ylabel=AXES[name][1])
+    if name == "run":  # flat lines: how flat is seen from zero
+        axes.set_ylim(bottom=0)
+    else:
+        axes.set_yscale("log")
     axes.grid(visible=True, which="major", alpha=0.3)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure.tight_layout()
     figure.savefig(RESULTS / f"{name}.png", dpi=130)
-    figure.savefig(RESULTS / f"{name}.svg")
     pyplot.close(figure)
     return True
 
