@@ -47,6 +47,13 @@ def exists(folder: Path, identity: str) -> bool:
         return False
 
 
+def _has_epoch(path: Path, epoch: str) -> bool:
+    try:
+        return bool(_read(path)["epoch"] == epoch)
+    except (OSError, ValueError, KeyError):
+        return False
+
+
 def load_part(folder: Path, identity: str, seconds: float) -> Mirror | None:
     """Return what a first read had saved when it died, if that is not longer ago than `seconds`."""
     try:
@@ -80,11 +87,13 @@ def _load(path: Path, identity: str) -> Mirror | None:
 def save(mirror: Mirror, folder: Path) -> None:
     """Bring the files to the disk, then the manifest: a crash leaves the old state or the new.
 
-    Relationships that came since the last merge join the base here, when they have become many: the
-    run's sets are in the graph by now, and nobody waits.
+    Relationships that came since the last merge join the base here, when they have become many, or
+    when the graph was read for the first time: the run's sets are in the graph by now, and nobody
+    waits.
     """
     adjacency = mirror.adjacency
-    if adjacency.is_due() or len(adjacency.marks) > MOST_MARKS:
+    first = not _has_epoch(folder / FILE, mirror.epoch) and adjacency.log.rows > 0
+    if first or adjacency.is_due() or len(adjacency.marks) > MOST_MARKS:
         adjacency.merge(mirror.version)
     else:
         adjacency.marks.append((mirror.size, adjacency.log.rows, mirror.version))
