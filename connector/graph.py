@@ -37,6 +37,7 @@ from ringfence.connector.errors import ConfigError, GraphError, RingfenceError, 
 T = TypeVar("T")
 VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
+SLOW_TRIES = 3  # of a transaction that the server ended after its time
 logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
 
 
@@ -99,16 +100,19 @@ class Graph:
 
         A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
         retry that. Nor does it retry what the server ended after its time: a server that has just
-        started is slow at first, and who lost the lease meanwhile is stopped by the fence.
+        started is slow at first, so a few more tries are made, and who lost the lease meanwhile is
+        stopped by the fence.
         """
-        deadline = time.monotonic() + RETRY_SECONDS
+        deadline, slow = time.monotonic() + RETRY_SECONDS, 0
         while True:
             with self._session(default_access_mode=access) as session:
                 try:
                     return transaction(session)
                 except (IncompleteCommit, ClientError) as error:
-                    maybe = isinstance(error, IncompleteCommit) or _took_too_long(error)
-                    if not maybe or time.monotonic() > deadline:
+                    late = isinstance(error, ClientError) and _took_too_long(error)
+                    slow += late
+                    again = slow < SLOW_TRIES if late else isinstance(error, IncompleteCommit)
+                    if not again or time.monotonic() > deadline:
                         raise
 
     @contextmanager
