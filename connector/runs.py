@@ -6,15 +6,17 @@ import hashlib
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from ringfence.connector import chain, checkpoints
 from ringfence.connector.lease import Lease, renew
-from ringfence.connector.rows import Rejected
 from ringfence.connector.store import Store, dumps
 from ringfence.connector.tables import lease, prediction, quarantine, run
+
+if TYPE_CHECKING:  # what only looks at SQL must not wait for Neo4j's driver
+    from ringfence.connector.rows import Rejected
 
 BLOCK = 5_000
 
