@@ -59,7 +59,7 @@ def append(
     that share the store but not the key would break the chain for good.
     """
     last = _newest(connection, project)
-    if last and not hmac.compare_digest(last.hash, seal(key, last.prev, last.body)):
+    if last and not _fits(last, key):
         raise StoreError(
             found=f"entry {last.n} of the audit chain does not fit this machine's key",
             needed="the same RINGFENCE_AUDIT_KEY (or audit.key file) on every machine",
@@ -99,7 +99,11 @@ def first_broken(connection: Connection, project: str, key: bytes) -> int | None
         select(audit).where(audit.c.project == project).order_by(audit.c.n)
     ):
         sound = row.n == expected and row.prev == prev
-        if not sound or not hmac.compare_digest(row.hash, seal(key, prev, row.body)):
+        if not sound or not _fits(row, key):
             return expected
         prev, expected = row.hash, expected + 1
     return None
+
+
+def _fits(row: Any, key: bytes) -> bool:
+    return hmac.compare_digest(row.hash, seal(key, row.prev, row.body))

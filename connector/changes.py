@@ -59,7 +59,6 @@ WITH found[start .. start + $rows] AS block
 RETURN [n IN block | elementId(n)] AS ids, [n IN block | n.{key}] AS keys
 """
 
-
 # The ends' labels are asked afterwards: where many relationships share a creation time (an import)
 # the planner takes `>= $since` for most of them, and would scan the label and expand every node.
 NEW_RELATIONSHIPS = """

@@ -108,11 +108,13 @@ class Graph:
             with self._session(default_access_mode=access) as session:
                 try:
                     return transaction(session)
-                except (IncompleteCommit, ClientError) as error:
-                    late = isinstance(error, ClientError) and _took_too_long(error)
-                    slow += late
-                    again = slow < SLOW_TRIES if late else isinstance(error, IncompleteCommit)
-                    if not again or time.monotonic() > deadline:
+                except IncompleteCommit:
+                    if time.monotonic() > deadline:
+                        raise
+                except ClientError as error:
+                    slow += 1
+                    tried = slow == SLOW_TRIES or time.monotonic() > deadline
+                    if tried or not _took_too_long(error):
                         raise
 
     @contextmanager

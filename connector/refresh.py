@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -13,13 +13,20 @@ from numpy.typing import NDArray
 
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.ahead import ahead
-from ringfence.connector.changes import feature_width, read_again, read_nodes, read_relationships
+from ringfence.connector.changes import (
+    RelationshipBlock,
+    feature_width,
+    read_again,
+    read_nodes,
+    read_relationships,
+)
 from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import Graph
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.resume import KEPT_SECONDS, finish
+from ringfence.connector.rows import NodeBlock
 from ringfence.connector.times import NANOSECONDS
 from ringfence.connector.watermark import (
     check_time_types,
@@ -66,6 +73,28 @@ class Reader:
         if self.is_first and time.monotonic() - self.saved_at >= self.part_seconds:
             mirrors.save_part(mirror, self.folder)
             self.saved_at = time.monotonic()
+
+    def take_nodes(
+        self, mirror: Mirror, blocks: Generator[NodeBlock, None, None], expected: int
+    ) -> None:
+        """Add blocks of a first read, with progress, saving now and then."""
+        done = mirror.size + len(mirror.rejected)
+        for block in ahead(blocks):
+            mirror.add_nodes([block])
+            done += len(block.keys) + len(block.rejected)
+            self.progress("nodes", done, expected)
+            self.keep(mirror)
+
+    def take_sources(
+        self, mirror: Mirror, blocks: Generator[RelationshipBlock, None, None]
+    ) -> None:
+        """Add all relationships that start at the blocks' sources, likewise."""
+        done = mirror.edge_count
+        for block in ahead(blocks):
+            mirror.add_sources(block)
+            done += len(block.targets)
+            self.progress("relationships", done, mirror.relationship_count)
+            self.keep(mirror)
 
 
 def identity(graph: Graph, mapping: GraphMapping) -> str:
@@ -141,18 +170,10 @@ def _read_from_nothing(reader: Reader, mirror: Mirror, expected: int) -> str:
     """The watermark is where this read begins: what comes meanwhile is left to the next one."""
     end = horizon(reader.graph)
     mirror.watermark_ns = end.watermark_ns
-    done = 0
-    for block in ahead(read_nodes(reader.graph, reader.mapping, mirror.width, None, reader.rows)):
-        mirror.add_nodes([block])
-        done += len(block.keys) + len(block.rejected)
-        reader.progress("nodes", done, expected)
-        reader.keep(mirror)
-    done = 0
-    for part in ahead(read_relationships(reader.graph, reader.mapping, None, [], reader.rows)):
-        mirror.add_sources(part)
-        done += len(part.targets)
-        reader.progress("relationships", done, mirror.relationship_count)
-        reader.keep(mirror)
+    nodes = read_nodes(reader.graph, reader.mapping, mirror.width, None, reader.rows)
+    reader.take_nodes(mirror, nodes, expected)
+    sources = read_relationships(reader.graph, reader.mapping, None, [], reader.rows)
+    reader.take_sources(mirror, sources)
     mirror.add_relationships([])
     mirror.sources_read = np.empty(0, np.uint8)
     return end.note

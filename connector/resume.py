@@ -31,16 +31,10 @@ def finish(reader: Reader, mirror: Mirror, expected: int) -> bool:
     missing = _missing(reader, mirror)
     if missing is None:
         return False
-    done = mirror.size
     for start in range(0, len(missing), IDS):
         ids = missing[start : start + IDS]
-        for block in ahead(
-            read_again(reader.graph, reader.mapping, mirror.width, ids, reader.rows)
-        ):
-            mirror.add_nodes([block])
-            done += len(block.keys) + len(block.rejected)
-            reader.progress("nodes", done, expected)
-            reader.keep(mirror)
+        nodes = read_again(reader.graph, reader.mapping, mirror.width, ids, reader.rows)
+        reader.take_nodes(mirror, nodes, expected)
     for index in range(len(reader.mapping.relationships)):
         _finish_relationships(reader, mirror, index)
     return True
@@ -62,10 +56,5 @@ def _finish_relationships(reader: Reader, mirror: Mirror, index: int) -> None:
     timed = reader.mapping.relationships[index].created_at is not None
     left = mirror.sources_left(index) if timed else mirror.keys
     keys = [decode_key(key) for key in left]
-    blocks = read_sources(reader.graph, reader.mapping, index, keys, reader.rows)
-    done = mirror.edge_count
-    for block in ahead(blocks):
-        mirror.add_sources(block)
-        done += len(block.targets)
-        reader.progress("relationships", done, mirror.relationship_count)
-        reader.keep(mirror)
+    sources = read_sources(reader.graph, reader.mapping, index, keys, reader.rows)
+    reader.take_sources(mirror, sources)

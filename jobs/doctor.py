@@ -22,9 +22,9 @@ from ringfence.connector.watermark import check_time_types, count_relationships
 from ringfence.jobs import memory
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.config import load
-from ringfence.jobs.schedule.planning import NAMES, triggers
+from ringfence.jobs.looking import Look
+from ringfence.jobs.schedule.planning import switched_on, triggers
 from ringfence.jobs.settings import Settings
-from ringfence.jobs.status import quarantined
 from ringfence.jobs.workspace import open_graph
 from ringfence.models.guarantee import smallest_n
 
@@ -76,8 +76,7 @@ def _attempt(what: str, check: Callable[[], object]) -> Finding:
 
 
 def _schedule(settings: Settings) -> Finding:
-    wanted = {job: getattr(settings.schedule, job) for job in NAMES}
-    on = [f"{job} {time!r}" for job, time in wanted.items() if time]
+    on = [f"{job} {time!r}" for job, time in switched_on(settings).items()]
     if not on:
         return Finding("ok", "nothing is scheduled")
     return _attempt(f"the schedule can be kept: {', '.join(on)}", lambda: triggers(settings))
@@ -268,6 +267,6 @@ def _store(store: Store, settings: Settings) -> Iterator[Finding]:
         yield Finding("warning", error.found, error.next_step)
     else:
         yield Finding("ok", "a model is trained")
-    for row in quarantined(store, settings.project):
+    for row in Look(store, settings.project).quarantine():
         text = f"{row['nodes']} nodes are in quarantine: {row['reason']}"
         yield Finding("warning", text, "mend them; every run looks at them again")

@@ -10,8 +10,9 @@ from sqlalchemy import func, select
 
 from ringfence.connector import coverage, migrate_sql
 from ringfence.connector.store import Store
-from ringfence.connector.tables import audit, lease, model, prediction, quarantine, run
+from ringfence.connector.tables import audit, lease, model, prediction, run
 from ringfence.connector.times import words
+from ringfence.jobs.looking import Look
 from ringfence.jobs.schedule.state import read_schedule
 
 
@@ -65,23 +66,11 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         unfinished=int(unfinished),
         evaluated=int(evaluated),
         unknown=int(evaluated - known),
-        quarantine=quarantined(store, project),
+        quarantine=tuple(Look(store, project).quarantine()),
         coverage=tuple(row._asdict() for row in coverage.stored(store, project)),
         chain_entries=int(entries),
         schedule=read_schedule(store, project),
     )
-
-
-def quarantined(store: Store, project: str) -> tuple[dict[str, Any], ...]:
-    """Return how many nodes are unusable for each reason, the commonest first."""
-    with store.reading() as connection:
-        reasons = connection.execute(
-            select(quarantine.c.reason, func.count().label("nodes"))
-            .where(quarantine.c.project == project)
-            .group_by(quarantine.c.reason)
-            .order_by(func.count().desc())
-        ).all()
-    return tuple(row._asdict() for row in reasons)
 
 
 def _model(row: Any) -> dict[str, Any]:

@@ -41,15 +41,12 @@ def load(folder: Path, identity: str) -> Mirror | None:
 
 def exists(folder: Path, identity: str) -> bool:
     """Whether there is a manifest for `identity`; its files aren't looked at."""
-    try:
-        return bool(_read(folder / FILE)["identity"] == identity)
-    except (OSError, ValueError, KeyError):
-        return False
+    return _manifest_has(folder, "identity", identity)
 
 
-def _has_epoch(path: Path, epoch: str) -> bool:
+def _manifest_has(folder: Path, name: str, value: str) -> bool:
     try:
-        return bool(_read(path)["epoch"] == epoch)
+        return bool(_read(folder / FILE)[name] == value)
     except (OSError, ValueError, KeyError):
         return False
 
@@ -92,7 +89,7 @@ def save(mirror: Mirror, folder: Path) -> None:
     waits.
     """
     adjacency = mirror.adjacency
-    first = not _has_epoch(folder / FILE, mirror.epoch) and adjacency.log.rows > 0
+    first = not _manifest_has(folder, "epoch", mirror.epoch) and adjacency.log.rows > 0
     if first or adjacency.is_due() or len(adjacency.marks) > MOST_MARKS:
         adjacency.merge(mirror.version)
     else:

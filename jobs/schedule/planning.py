@@ -10,11 +10,16 @@ from ringfence.jobs.settings import Settings
 NAMES = ("score", "audit", "reconcile", "report")
 
 
+def switched_on(settings: Settings) -> dict[str, str]:
+    """Return the configured time of each job that has one."""
+    texts = {job: str(getattr(settings.schedule, job)).strip() for job in NAMES}
+    return {job: text for job, text in texts.items() if text}
+
+
 def triggers(settings: Settings) -> dict[str, Trigger]:
     """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
-    wanted = {job: str(getattr(settings.schedule, job)).strip() for job in NAMES}
     zone = settings.schedule.timezone
-    found = {job: parse(text, zone, job) for job, text in wanted.items() if text}
+    found = {job: parse(text, zone, job) for job, text in switched_on(settings).items()}
     if not found:
         raise ConfigError(
             found=f"[schedule] of project {settings.project!r} switches every job off",
