@@ -30,7 +30,8 @@ from ringfence.models.incremental import Incidence, Plan, Tables, empty_tables, 
 from ringfence.models.incremental.tables import COLUMNS, NEVER, shape_of
 
 STATE = "state.json"
-FORMAT = 2  # also raised when kernels change: kept rows must have the bits of new ones
+FORMAT = 3  # also raised when kernels change: kept rows must have the bits of new ones
+KEPT = ("rows", "version", "used")  # numbers that belong to the tables
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -124,9 +125,10 @@ def _opened(place: Path, plan: Plan, mirror: Mirror) -> Iterator[Tables]:
     tables = empty_tables(plan, 0)
     for name, kind in COLUMNS.items():
         setattr(tables, name, _mapped(place / name, kind, shape_of(name, plan, room)))
-    tables.rows, tables.version = (state["rows"], state["version"]) if usable else (0, NEVER)
+    if usable:
+        tables.rows, tables.version, tables.used = (state[name] for name in KEPT)
     yield tables
-    done = {"rows": tables.rows, "version": tables.version, "room": room}
+    done = {name: getattr(tables, name) for name in KEPT} | {"room": room}
     _write_state(place, {**_fresh(room), **done, "open": True})
 
 
@@ -144,7 +146,7 @@ def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 
 def _fresh(room: int) -> dict[str, Any]:
-    return {"format": FORMAT, "boot": _boot(), "rows": 0, "version": NEVER, "room": room}
+    return {"format": FORMAT, "boot": _boot(), "rows": 0, "version": NEVER, "used": 0, "room": room}
 
 
 def _state(place: Path) -> dict[str, Any]:

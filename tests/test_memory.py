@@ -4,6 +4,7 @@ import doctest
 
 from ringfence.jobs import memory
 from ringfence.jobs.doctor import run_doctor
+from ringfence.models.incremental import tables
 
 
 def test_the_examples_in_the_docstrings_hold():
@@ -18,6 +19,10 @@ def test_more_of_anything_needs_more():
         memory.predict(1_000, 10_000, 32),
     ):
         assert (more.train, more.disk) > (least.train, least.disk)
+
+
+def test_the_kept_sums_are_counted_at_their_size():
+    assert memory.SUMS == tables.SUMS
 
 
 def test_doctor_predicts_the_memory_and_warns_where_there_is_too_little(

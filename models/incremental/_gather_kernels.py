@@ -33,9 +33,13 @@ def room(rows: Array, offsets: Array, late: Array, late_offsets: Array) -> int:
 def hear(
     rows: Array, offsets: Array, others: Array, codes: Array,
     late_offsets: Array, late_others: Array, late_codes: Array, late: Array,
-    both: Array, out_offsets: Array, out: Array,
+    both: Array, end: int, out_offsets: Array, out: Array,
 ) -> int:  # fmt: skip
-    """Fill ``out`` with the sources of all rows, one row after the other."""
+    """Fill ``out`` with the sources of all rows, one row after the other.
+
+    With ``end`` 1 rows are at the end that relationships point to: whom they hear. With 0 they are
+    at the other: who hears them.
+    """
     filled = 0
     for r in range(len(rows)):
         out_offsets[r] = filled
@@ -52,7 +56,7 @@ def hear(
             else:
                 other, code = late_others[b], late_codes[b]
                 b += 1
-            if other != last and other != row and (code & 1 or both[code >> 1]):
+            if other != last and other != row and ((code & 1) == end or both[code >> 1]):
                 out[filled] = other
                 filled += 1
                 last = other

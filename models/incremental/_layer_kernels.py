@@ -43,7 +43,7 @@ def _exp(value: Any) -> Any:
 
 
 @inlined
-def _project(hidden: Array, weights: Array, out: Array) -> None:
+def project(hidden: Array, weights: Array, out: Array) -> None:
     """out = hidden . weights, [h] by [h, k]: one after the other, written down four at a time.
 
     Not a library's product of matrices: a row's bits would depend on its place among the others.
@@ -61,29 +61,6 @@ def _project(hidden: Array, weights: Array, out: Array) -> None:
     for c in range(whole, height):
         for k in range(width):
             out[k] += hidden[c] * weights[c, k]
-
-
-@released
-def gcn_first(
-    start: int, stop: int, rows: Array, offsets: Array, sources: Array, scale: Array,
-    first: Array, bias: Array, weights: Array, second: Array,
-) -> None:  # fmt: skip
-    """second_i = relu(s_i (sum of s_j first_j + s_i first_i) + b) W2, s = (degree + 1)^-1/2."""
-    width = len(bias)
-    total = np.empty(width, np.float32)
-    for r in range(start, stop):
-        i = rows[r]
-        own = scale[i]
-        for c in range(width):
-            total[c] = own * first[i, c]
-        for e in range(offsets[r], offsets[r + 1]):
-            j = sources[e]
-            factor = scale[j]
-            for c in range(width):
-                total[c] += factor * first[j, c]
-        for c in range(width):
-            total[c] = max(own * total[c] + bias[c], np.float32(0.0))
-        _project(total, weights, second[i])
 
 
 @released
@@ -124,7 +101,7 @@ def sage_first(
         share = np.float32(1.0) / np.float32(max(offsets[r + 1] - offsets[r], 1))
         for c in range(width):
             total[c] = max(total[c] * share + bias[c] + own[r, c], np.float32(0.0))
-        _project(total, weights, second[rows[r]])
+        project(total, weights, second[rows[r]])
 
 
 @released
@@ -211,7 +188,7 @@ def gat_project(
             value = hidden[r, c]
             below = _exp(min(value, np.float32(0.0))) - ONE
             active[c] = max(value, np.float32(0.0)) + below
-        _project(active, weights, second[rows[r]])
+        project(active, weights, second[rows[r]])
 
 
 @released

@@ -18,9 +18,16 @@ from ringfence.models.incremental.cost import Cost, Way
 from ringfence.models.incremental.incidence import (
     Heard,
     Incidence,
+    at_most_heard,
     heard,
     heard_counts,
-    newest_change,
+)
+from ringfence.models.incremental.messages import (
+    Rescaled,
+    fill_messages,
+    marked,
+    rescaled,
+    scale_of,
 )
 from ringfence.models.incremental.plan import Plan
 from ringfence.models.incremental.pool import Pool
@@ -94,38 +101,85 @@ def _forward(
     plan: Plan, graph: Incidence, features: Any, wanted: Ints, tables: Tables, pool: Pool
 ) -> Outputs:
     new = tables.version == NEVER
-    if not new:
-        _catch_up(plan, graph, features, tables)
     near = heard(graph, wanted) if plan.first_width else _alone(wanted)
-    needed = _needed(graph, wanted, near)
-    stale = needed if new else needed[_outdated(plan, graph, tables, needed)]
-    cost = _cost(plan, graph, needed, stale)
-    if new or plan.reaches_everyone or cost.way == "full":
+    needed = np.flatnonzero(marked(graph.size, np.concatenate([wanted, near.sources])))
+    change = _change(plan, graph, features, tables, needed, new)
+    if new or plan.reaches_everyone or change.cost.way == "full":
         everyone = heard(graph, np.arange(graph.size))
-        refreshed = _whole(plan, graph, features, everyone, tables, pool, new)
+        refreshed = _whole(plan, graph, features, everyone, tables, pool, needed)
         way: Way = "full"
     else:
-        around = heard(graph, stale) if plan.first_width else _alone(stale)
-        plan.second(around, features, tables.first, tables.scale, tables.second, pool)
-        tables.computed[stale] = graph.version
-        refreshed, way = len(stale), "incremental"
+        refreshed, way = _refresh(plan, graph, features, tables, pool, change), "incremental"
+    tables.computed[needed] = tables.version = graph.version
     if plan.reaches_everyone:
         logits = plan.walked(everyone, tables.scale, tables.second[: graph.size], pool)[wanted]
     else:
         logits = plan.outputs(near, tables.scale, tables.second, pool)
-    return Outputs(logits, way, _reason(plan, new, way), refreshed, len(needed), cost)
+    return Outputs(logits, way, _reason(plan, new, way), refreshed, len(needed), change.cost)
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """Rows of the second table to be gathered again, at what cost; for GCN what else changed."""
+
+    stale: Ints
+    cost: Cost
+    rescaled: Rescaled | None = None
+
+
+def _change(
+    plan: Plan, graph: Incidence, features: Any, tables: Tables, needed: Ints, new: bool
+) -> _Change:
+    """Bring the first table up to date, unless a whole pass will do that; say what follows."""
+    if new:
+        return _Change(needed, _cost(plan, graph, needed, needed))
+    n, before = graph.size, tables.rows
+    tables.computed[before:n] = NEVER
+    touched = np.flatnonzero(graph.changed[:n] > tables.version)
+    touched = np.union1d(touched, np.arange(before, n)) if plan.degrees_matter else touched
+    if not plan.has_messages:
+        _transform(plan, features, tables, n)
+        if plan.degrees_matter:
+            tables.scale[touched] = scale_of(heard_counts(graph, touched))
+        stale = needed[_outdated(plan, graph, tables, needed)]
+        return _Change(stale, _cost(plan, graph, needed, stale))
+    cost = _cost(plan, graph, needed, touched)
+    if cost.way == "full":
+        return _Change(needed, cost)
+    tables.rows = n
+    found = rescaled(plan, graph, features, tables, touched, needed)
+    gathered = np.concatenate([found.own.rows, found.again])
+    return _Change(found.again, _cost(plan, graph, needed, gathered, len(found.listeners)), found)
+
+
+def _refresh(
+    plan: Plan, graph: Incidence, features: Any, tables: Tables, pool: Pool, change: _Change
+) -> int:
+    """Make the rows that changed; return how many."""
+    rows = len(change.stale)
+    if change.rescaled is not None:
+        change.rescaled.exchange(plan, tables, pool)
+        tables.give_slots(change.stale)
+        plan.second(change.rescaled.own, features, tables, pool)
+        rows += len(change.rescaled.exchanged) + len(change.rescaled.own.rows)
+    around = heard(graph, change.stale) if plan.first_width else _alone(change.stale)
+    plan.second(around, features, tables, pool)
+    return rows
 
 
 def _whole(
     plan: Plan, graph: Incidence, features: Any, everyone: Heard, tables: Tables, pool: Pool,
-    new: bool,
+    needed: Ints,
 ) -> int:  # fmt: skip
     """Make every row; APPNP keeps the rows whose features it has seen."""
-    if plan.reaches_everyone and not new:
+    if plan.reaches_everyone and tables.version != NEVER:
         stale = np.flatnonzero(tables.computed[: graph.size] == NEVER)
-        plan.second(_alone(stale), features, tables.first, tables.scale, tables.second, pool)
+        plan.second(_alone(stale), features, tables, pool)
         tables.computed[stale] = graph.version
         return len(stale)
+    if plan.has_messages:
+        tables.forget_sums()
+        tables.give_slots(needed)
     _refill(plan, graph, features, everyone, tables, pool)
     return graph.size
 
@@ -135,42 +189,21 @@ def _refill(
 ) -> None:
     n = graph.size
     tables.rows = 0
+    tables.scale[:n] = scale_of(everyone.counts())
     _transform(plan, features, tables, n)
-    tables.scale[:n] = _scale(everyone.counts())
-    tables.version = graph.version
-    plan.second(everyone, features, tables.first, tables.scale, tables.second, pool)
-    tables.computed[:n] = graph.version
-
-
-def _catch_up(plan: Plan, graph: Incidence, features: Any, tables: Tables) -> None:
-    """Transform the features of new nodes; count again whom the changed nodes hear."""
-    n, before = graph.size, tables.rows
-    tables.computed[before:n] = NEVER
-    _transform(plan, features, tables, n)
-    if plan.degrees_matter:
-        touched = np.flatnonzero(graph.changed[:n] > tables.version)
-        touched = np.union1d(touched, np.arange(before, n))
-        tables.scale[touched] = _scale(heard_counts(graph, touched))
-    tables.version = graph.version
+    plan.second(everyone, features, tables, pool)
+    tables.computed[:n] = tables.version = graph.version
 
 
 def _transform(plan: Plan, features: Any, tables: Tables, n: int) -> None:
-    for at in range(tables.rows, n, TRANSFORM_ROWS):
+    """Fill the first table's rows that are still empty."""
+    for at in range(tables.rows, n if plan.first_width else 0, TRANSFORM_ROWS):
         stop = min(at + TRANSFORM_ROWS, n)
-        if plan.first_width:
+        if plan.has_messages:
+            fill_messages(plan, features[at:stop], tables, np.arange(at, stop))
+        else:
             tables.first[at:stop] = plan.first(features[at:stop])
     tables.rows = n
-
-
-def _scale(counts: Ints) -> Floats:
-    return (1.0 / np.sqrt((counts + 1).astype(np.float32))).astype(np.float32)
-
-
-def _needed(graph: Incidence, wanted: Ints, near: Heard) -> Ints:
-    marked = np.zeros(graph.size, np.bool_)
-    marked[wanted] = True
-    marked[near.sources] = True
-    return np.flatnonzero(marked)
 
 
 def _outdated(plan: Plan, graph: Incidence, tables: Tables, rows: Ints) -> NDArray[np.bool_]:
@@ -178,17 +211,15 @@ def _outdated(plan: Plan, graph: Incidence, tables: Tables, rows: Ints) -> NDArr
     made = tables.computed[rows]
     if not plan.first_width:
         return np.asarray(made == NEVER)  # features alone: once made, right for good
-    if plan.degrees_matter:
-        return np.asarray(made < newest_change(graph, rows))
     return np.asarray(made < graph.changed[rows])
 
 
-def _cost(plan: Plan, graph: Incidence, needed: Ints, stale: Ints) -> Cost:
+def _cost(plan: Plan, graph: Incidence, needed: Ints, gathered: Ints, exchanged: int = 0) -> Cost:
     if not plan.first_width:
-        return Cost(len(stale), max(graph.size, 1) * 3)
+        return Cost(len(gathered), max(graph.size, 1) * 3)
     per = plan.first_width
     mean = graph.entries // max(graph.size, 1)
-    reach = int(heard_counts(graph, stale).sum()) + len(stale)
+    reach = at_most_heard(graph, gathered) + len(gathered) + 2 * exchanged
     return Cost(reach * per + len(needed) * mean, (graph.entries + graph.size) * per)
 
 

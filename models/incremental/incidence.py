@@ -71,6 +71,14 @@ class Heard:
         """How many nodes each row hears, int64 [rows]."""
         return np.diff(self.offsets)
 
+    def take(self, chosen: NDArray[np.bool_]) -> Heard:
+        """Return the rows that are chosen, bool [rows]."""
+        if chosen.all():
+            return self
+        counts = self.counts()
+        offsets = np.append(0, np.cumsum(counts[chosen]))
+        return Heard(self.rows[chosen], offsets, self.sources[np.repeat(chosen, counts)])
+
 
 def code_of(type_index: int, points_here: bool) -> int:
     """Return the code of a relationship at one of its ends.
@@ -88,13 +96,24 @@ def heard(graph: Incidence, rows: Ints) -> Heard:
     >>> heard(graph, np.array([1, 2])).sources
     array([0, 2], dtype=int32)
     """
+    return _listed(graph, rows, end=1)
+
+
+def hearing(graph: Incidence, rows: Ints) -> Heard:
+    """Return who hears ``rows``: listeners in the place of sources.
+
+    >>> graph = incidence_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> hearing(graph, np.array([0, 1, 2])).sources
+    array([1, 1], dtype=int32)
+    """
+    return _listed(graph, rows, end=0)
+
+
+def at_most_heard(graph: Incidence, rows: Ints) -> int:
+    """Return an upper bound of how many sources ``rows`` hear together; nothing is listed."""
     wanted = np.ascontiguousarray(rows, np.int64)
     late = _late_places(graph, wanted)
-    room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
-    sources = np.empty(room, np.int32)
-    offsets = np.empty(len(wanted) + 1, np.int64)
-    filled = kernels.hear(wanted, *_arrays(graph), late, graph.both, offsets, sources)
-    return Heard(wanted, offsets, sources[:filled])
+    return int(kernels.room(wanted, graph.offsets, late, graph.late_offsets))
 
 
 def neighbour_counts(graph: Incidence, rows: Ints) -> Ints:
@@ -182,6 +201,16 @@ def _arrays(
         graph.offsets, graph.others, graph.codes,
         graph.late_offsets, graph.late_others, graph.late_codes,
     )  # fmt: skip
+
+
+def _listed(graph: Incidence, rows: Ints, end: int) -> Heard:
+    wanted = np.ascontiguousarray(rows, np.int64)
+    late = _late_places(graph, wanted)
+    room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
+    sources = np.empty(room, np.int32)
+    offsets = np.empty(len(wanted) + 1, np.int64)
+    filled = kernels.hear(wanted, *_arrays(graph), late, graph.both, end, offsets, sources)
+    return Heard(wanted, offsets, sources[:filled])
 
 
 def _late_places(graph: Incidence, rows: Ints) -> Ints:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from ringfence.models.incremental import _layer_kernels as kernels
+from ringfence.models.incremental._message_kernels import gcn_first
 from ringfence.models.incremental.incidence import Heard
 from ringfence.models.incremental.pool import Pool
 from ringfence.models.networks import APPNP, GAT, GCN, MLP, SAGE
+
+if TYPE_CHECKING:
+    from ringfence.models.incremental.tables import Tables
 
 __all__ = ["Plan", "plan_of"]
 
@@ -64,6 +68,31 @@ class Plan:
         return len(self.out_bias)
 
     @property
+    def has_messages(self) -> bool:
+        """Whether the first table holds messages on a grid: GCN's do."""
+        return self.kind == "gcn"
+
+    @property
+    def grid(self) -> float:
+        """What messages are multiples of, a power of two: 2^-29 of their usual size.
+
+        Given by the weights alone, for standardised features: whatever the history of a graph, its
+        messages have the same bits.
+        """
+        usual = float(np.sqrt((self.into.astype(np.float64) ** 2).sum(axis=0).max(initial=0.0)))
+        return 2.0 ** (int(np.ceil(np.log2(usual))) - 29 if usual > 0 else 0)
+
+    @property
+    def magic(self) -> float:
+        """Adding it to a float64 rounds to the grid."""
+        return 1.5 * 2.0**52 * self.grid
+
+    @property
+    def loud(self) -> float:
+        """Sums of up to 2^20 messages not above this have all their digits in a float64."""
+        return 2.0**33 * self.grid
+
+    @property
     def degrees_matter(self) -> bool:
         """Whether a neighbour's degree scales its messages, as in GCN's normalisation."""
         return self.kind in {"gcn", "appnp"}
@@ -90,18 +119,21 @@ class Plan:
         """Return the rows of the first table for nodes with these features."""
         return self.transform(features, self.into)
 
-    def second(
-        self, known: Heard, features: Any, first: Floats, scale: Floats, second: Floats, pool: Pool
-    ) -> None:
+    def is_loud(self, messages: Floats) -> NDArray[np.bool_]:
+        """Which rows hold a message that no kept sum may take [n]."""
+        return np.asarray(~(np.abs(messages).max(axis=1, initial=0) <= self.loud))
+
+    def second(self, known: Heard, features: Any, tables: Tables, pool: Pool) -> None:
         """Compute the first layer at `known.rows` and put it, multiplied onward, into `second`."""
+        first, second = tables.first, tables.second
         for at in range(0, len(known.rows), PORTION):
             rows = known.rows[at : at + PORTION]
             offsets = known.offsets[at : at + len(rows) + 1]
             near = (rows, offsets, known.sources)
             if self.kind == "gcn":
-                pool(
-                    kernels.gcn_first, offsets, *near, scale, first, self.bias, self.onward, second
-                )
+                sums = (tables.slots, tables.sums, self.loud)
+                out = (self.bias, self.onward, second)
+                pool(gcn_first, offsets, *near, tables.scale, first, *out, *sums)
             elif self.kind == "sage" and self.own is not None:
                 own = self.transform(features[rows], self.own)
                 pool(kernels.sage_first, offsets, *near, first, own, self.bias, self.onward, second)
