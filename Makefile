@@ -6,6 +6,8 @@ UV := $(BIN)/uv
 INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
 UV_VERSION := 0.13.7
 SEQUENCES ?= 10
+# processes of `make test`, each with databases of its own; one where the tests were given a Neo4j
+WORKERS ?= $(if $(RINGFENCE_TEST_NEO4J_URI),0,2)
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint test-statistics test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds reproduce \
@@ -19,7 +21,7 @@ demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the da
 
 test: lint ## the whole suite against real Neo4j, SQLite and PostgreSQL, with coverage
 	$(BIN)/coverage erase
-	$(BIN)/coverage run -m pytest -m "not statistics" $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "not statistics" -n $(WORKERS) --dist worksteal $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

@@ -14,6 +14,8 @@ from ringfence.connector.errors import ConfigError
 from ringfence.jobs.audit_store import open_audit
 from ringfence.jobs.settings import Settings
 
+PATIENCE_SECONDS = 10  # for answers on their way when a signal ends the dashboard
+
 
 def run_server(settings: Settings, ready: Callable[[str], None] = lambda _url: None) -> None:
     """Serve until a signal ends it; `ready` gets the address once it is open."""
@@ -35,7 +37,7 @@ def run_server(settings: Settings, ready: Callable[[str], None] = lambda _url: N
         with closing(Dashboard(settings, store, guard)) as dashboard, _listen(settings) as door:
             config = uvicorn.Config(
                 create_app(dashboard), log_level="warning", server_header=False, access_log=False,
-                proxy_headers=False,
+                proxy_headers=False, timeout_graceful_shutdown=PATIENCE_SECONDS,
             )  # fmt: skip
             ready(address(settings, door))
             with suppress(KeyboardInterrupt):  # how a person ends it

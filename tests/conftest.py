@@ -1,9 +1,9 @@
-"""Real databases for tests: one Neo4j and one PostgreSQL per session, an empty one per test.
+"""Real databases for tests: one Neo4j and one PostgreSQL per process, an empty one per test.
 
 Both come with the development requirements; nothing is installed by hand. To use others:
 
     RINGFENCE_TEST_NEO4J_URI, RINGFENCE_TEST_NEO4J_PASSWORD (, RINGFENCE_TEST_NEO4J_USER)
-        an EMPTY Neo4j: every test deletes all that is in it
+        an EMPTY Neo4j: every test deletes all that is in it, so one process only (make WORKERS=0)
     RINGFENCE_TEST_POSTGRES_URL
         a PostgreSQL where databases may be created and dropped
 """
@@ -65,6 +65,8 @@ class Neo4jServer:
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
     uri = os.environ.get("RINGFENCE_TEST_NEO4J_URI")
     if uri:
+        if "PYTEST_XDIST_WORKER" in os.environ:
+            pytest.exit("processes would delete each other's nodes in one Neo4j: make WORKERS=0", 1)
         user = os.environ.get("RINGFENCE_TEST_NEO4J_USER", "neo4j")
         server = Neo4jServer(uri, user, os.environ["RINGFENCE_TEST_NEO4J_PASSWORD"])
         _refuse_a_graph_in_use(server)

@@ -13,6 +13,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.refresh import Reader, refresh
 
 WRITERS = 20
+OVERLAP = 0.25  # seconds: a server under load stamps a transaction well before it lists it as open
 NODES = int(os.environ.get("RINGFENCE_TEST_WRITERS_NODES", "1500"))
 MAPPING = GraphMapping(
     label="Late",
@@ -54,7 +55,7 @@ def test_twenty_late_writers_lose_nothing_and_a_plain_reader_does(graph, tmp_pat
     graph.run("CREATE INDEX FOR (n:Late) ON (n.created_at)")
     graph.run(CREATE % "realtime", ids=[0])
     ours = connect(graph.uri, *graph.auth)
-    reader = Reader(ours, MAPPING, tmp_path, 1_000, 0.0)
+    reader = Reader(ours, MAPPING, tmp_path, 1_000, OVERLAP)
     mirrors.save(refresh(reader).mirror, tmp_path)
 
     stop, written = threading.Event(), [[0]]

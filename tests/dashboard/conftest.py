@@ -93,14 +93,17 @@ def open_site(settings, plan):
     dashboard = Dashboard(settings, store, guard_of(settings))
     with socket.socket() as door:
         door.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(create_app(dashboard), log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+        config = uvicorn.Config(
+            create_app(dashboard), log_level="error", timeout_graceful_shutdown=5
+        )
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.02)
         yield Site(door.getsockname()[1], dashboard, plan)
         server.should_exit = True
-        thread.join()
+        thread.join(30)
     store.close()
 
 
