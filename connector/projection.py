@@ -7,7 +7,8 @@ through its lease carries a smaller token than its successor and writes nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -41,25 +42,24 @@ WITH r UNWIND $classes AS name
 MERGE (:RingfenceClass {project: $project, name: name})
 """
 
-# The class nodes are looked up once per block, not once per relationship; which of a node's
-# relationships stand already is asked once per node. What stands is left as it is.
+# One look at a node's relationships tells what stands already; it is left as it is, and only what
+# is missing is created. A MERGE per node costs as much as everything else in this query. A class
+# node that someone deleted meanwhile comes back: without it all places after it would be shifted.
 SETS = """
 MATCH (run:RingfenceRun {{id: $run}})
 UNWIND $names AS name
-MATCH (c:RingfenceClass {{project: $project, name: name}})
+MERGE (c:RingfenceClass {{project: $project, name: name}})
 WITH run, collect(c) AS classes
 UNWIND $rows AS row
-MATCH (n:{label} {{{key}: row.key}})
-MERGE (n)-[e:EVALUATED {{key: row.evaluated}}]->(run)
-ON CREATE SET e.size = row.size, e.alpha = $alpha
-WITH n, row, classes, [(n)-[:MAY_BE]->(c) | c] AS there
-CALL (n, row, classes, there) {{
-  UNWIND range(0, row.size - 1) AS i
-  WITH n, classes[row.places[i]] AS c, row.p[i] AS p, there
-  WHERE NOT c IN there
-  CREATE (n)-[:MAY_BE {{p: p}}]->(c)
-}}
-RETURN collect(row.evaluated) AS evaluated
+MATCH (n:{label} {{{key}: row[0]}})
+WITH run, classes, n, row,
+  [(n)-[r:EVALUATED|MAY_BE]->(other) WHERE r:MAY_BE OR r.key = row[1] | other] AS there
+FOREACH (to IN [to IN [run] WHERE NOT to IN there] |
+  CREATE (n)-[:EVALUATED {{key: row[1], size: row[2], alpha: $alpha}}]->(to))
+FOREACH (i IN range(0, row[2] - 1) |
+  FOREACH (to IN [to IN [classes[row[3][i]]] WHERE NOT to IN there] |
+    CREATE (n)-[:MAY_BE {{p: row[4][i]}}]->(to)))
+RETURN collect(row[1]) AS evaluated
 """
 
 COVERAGE = """
@@ -84,11 +84,11 @@ DETACH DELETE a
 
 MEND = """
 UNWIND $rows AS row
-MATCH (n:{label} {{{key}: row.key}})
+MATCH (n:{label} {{{key}: row[0]}})
 OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {{project: $project}})
 DELETE m
 WITH DISTINCT n, row
-OPTIONAL MATCH (n)-[e:EVALUATED {{key: row.evaluated}}]->()
+OPTIONAL MATCH (n)-[e:EVALUATED {{key: row[1]}}]->()
 DELETE e
 """
 
@@ -105,6 +105,15 @@ MATCH (f:RingfenceFence {project: $project})
 WHERE coalesce(f.chain_n, 0) <= $n
 SET f.chain_n = $n, f.chain_hash = $hash
 """
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSets:
+    """A block of sets, ready to be sent: typed keys, one list per node, the classes' names."""
+
+    keys: list[str]
+    rows: list[list[Any]]
+    classes: list[str]
 
 
 def run_id(project: str, seq: int) -> str:
@@ -157,24 +166,26 @@ def write_run(graph: Graph, held: Lease, row: Row[Any], classes: Sequence[str]) 
     )
 
 
+def prepare_sets(block: Sequence[Row[Any]], classes: Sequence[str]) -> PreparedSets:
+    """Return a block of stored predictions as Neo4j takes it; needs neither store nor graph."""
+    places = {name: place for place, name in enumerate(classes)}
+    return PreparedSets(
+        [one.node_key for one in block], [_row(one, places) for one in block], list(classes)
+    )
+
+
 def write_sets(
-    graph: Graph,
-    held: Lease,
-    mapping: GraphMapping,
-    row: Row[Any],
-    classes: Sequence[str],
-    block: Iterable[Row[Any]],
+    graph: Graph, held: Lease, mapping: GraphMapping, row: Row[Any], sets: PreparedSets
 ) -> list[str]:
     """Write a block of sets in one transaction; return the keys whose node is no longer there."""
-    sets = [_set(one, classes) for one in block]
     query = SETS.format(label=quote(mapping.label), key=quote(mapping.key))
 
     def work(tx: ManagedTransaction) -> set[str]:
         result = tx.run(
             query,
             run=run_id(row.project, row.seq),
-            rows=sets,
-            names=list(classes),
+            rows=sets.rows,
+            names=sets.classes,
             project=row.project,
             alpha=row.alpha,
         )
@@ -183,22 +194,16 @@ def write_sets(
         return written
 
     written = _fenced(graph, held, work)
-    return [one["typed"] for one in sets if one["evaluated"] not in written]
+    return [key for key, one in zip(sets.keys, sets.rows, strict=True) if one[1] not in written]
 
 
 def mend_sets(
-    graph: Graph,
-    held: Lease,
-    mapping: GraphMapping,
-    row: Row[Any],
-    classes: Sequence[str],
-    block: Sequence[Row[Any]],
+    graph: Graph, held: Lease, mapping: GraphMapping, row: Row[Any], sets: PreparedSets
 ) -> None:
     """Replace damaged projections of a run's predictions by what SQL decided."""
     query = MEND.format(label=quote(mapping.label), key=quote(mapping.key))
-    sets = [_set(one, classes) for one in block]
-    _fenced(graph, held, lambda tx: tx.run(query, rows=sets, project=row.project).consume())
-    write_sets(graph, held, mapping, row, classes, block)
+    _fenced(graph, held, lambda tx: tx.run(query, rows=sets.rows, project=row.project).consume())
+    write_sets(graph, held, mapping, row, sets)
 
 
 def remove_strays(graph: Graph, held: Lease, keys: Sequence[str]) -> None:
@@ -262,16 +267,17 @@ def _coverage_id(row: Row[Any]) -> str:
     return f"{run_id(row.project, row.seq)}/{row.slice}{name}"
 
 
-def _set(one: Row[Any], classes: Sequence[str]) -> dict[str, Any]:
-    p, places = json.loads(one.p_values), [classes.index(name) for name in json.loads(one.classes)]
-    return {
-        "typed": one.node_key,
-        "key": decode_key(one.node_key),
-        "evaluated": f"{one.project}/{one.node_key}",
-        "size": one.size,
-        "places": places,
-        "p": [p[place] for place in places],
-    }
+def _row(one: Row[Any], places: Mapping[str, int]) -> list[Any]:
+    """Key, key of EVALUATED, size, places of the classes, their p-values: a map repeats its names.
+
+    >>> class One: project, node_key, size = "payments", "i:7", 1
+    >>> One.classes, One.p_values = '["b"]', "[0.05, 0.4]"
+    >>> _row(One, {"a": 0, "b": 1})
+    [7, 'payments/i:7', 1, [1], [0.4]]
+    """
+    p, own = json.loads(one.p_values), [places[name] for name in json.loads(one.classes)]
+    key = one.node_key
+    return [decode_key(key), f"{one.project}/{key}", one.size, own, [p[at] for at in own]]
 
 
 def _fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) -> T:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Generator, Sequence
 
 from ringfence.connector import chain, checkpoints, projection, runs
+from ringfence.connector.ahead import ahead
 from ringfence.connector.errors import StoreError
 from ringfence.connector.models import manifest_of
+from ringfence.connector.projection import PreparedSets
 from ringfence.connector.refresh import Progress
 from ringfence.connector.runs import Writer
 from ringfence.jobs.stopwatch import Stopwatch
@@ -66,17 +69,25 @@ def apply(
     checkpoints.at("run in graph")
     missing: list[str] = []
     done = 0
-    rows = workspace.settings.engine.write_rows
-    for block in runs.payload(workspace.store, workspace.project, seq, rows):
+    for sets in ahead(_prepared(workspace, seq, classes)):
         checkpoints.at("before block")
         missing += projection.write_sets(
-            workspace.graph, writer.lease, workspace.mapping, row, classes, block
+            workspace.graph, writer.lease, workspace.mapping, row, sets
         )
         checkpoints.at("after block")
-        done += len(block)
+        done += len(sets.keys)
         progress("sets", done, row.n_evaluated)
     watch.lap("write graph")
     checkpoints.at("before close")
     runs.close_run(writer, seq, missing, watch.seconds)
     checkpoints.at("closed")
     anchor_head(workspace, writer)
+
+
+def _prepared(
+    workspace: Workspace, seq: int, classes: Sequence[str]
+) -> Generator[PreparedSets, None, None]:
+    """Yield a run's stored sets in blocks: `ahead` makes one while Neo4j writes the one before."""
+    rows = workspace.settings.engine.write_rows
+    for block in runs.payload(workspace.store, workspace.project, seq, rows):
+        yield projection.prepare_sets(block, classes)

@@ -141,4 +141,5 @@ def _project_again(workspace: Workspace, writer: Writer, seq: int, keys: Sequenc
         block = runs.some_predictions(
             workspace.store, workspace.project, keys[start : start + size]
         )
-        projection.mend_sets(workspace.graph, writer.lease, workspace.mapping, row, classes, block)
+        sets = projection.prepare_sets(block, classes)
+        projection.mend_sets(workspace.graph, writer.lease, workspace.mapping, row, sets)

@@ -82,7 +82,8 @@ def test_any_key_and_class_is_written_as_it_is_and_nothing_else_happens(workspac
     ]  # fmt: skip
     held = Lease(project, "test", 1, 60.0)
     projection.write_run(graph, held, row, classes)
-    assert projection.write_sets(graph, held, mapping, row, classes, sets) == []
+    prepared = projection.prepare_sets(sets, classes)
+    assert projection.write_sets(graph, held, mapping, row, prepared) == []
     shown = graph.read(
         "MATCH (n:Any)-[e:EVALUATED]->(:RingfenceRun {project: $project}) "
         "MATCH (n)-[:MAY_BE]->(c:RingfenceClass) RETURN n.id AS key, collect(c.name) AS names",

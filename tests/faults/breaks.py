@@ -82,7 +82,13 @@ def _project(workspace: Any, writer: Any, decision: Any) -> None:
         )
         for one in decision.predictions
     ]
-    projection.write_sets(workspace.graph, writer.lease, workspace.mapping, row, names, sets)
+    projection.write_sets(
+        workspace.graph,
+        writer.lease,
+        workspace.mapping,
+        row,
+        projection.prepare_sets(sets, names),
+    )
 
 
 def dumps_classes(workspace: Any, version: str) -> list[str]:
@@ -104,10 +110,8 @@ def no_lease_check() -> None:
 
 
 def create_without_key() -> None:
-    """Sets are created, not merged (and the harness drops the unique key)."""
-    projection.SETS = projection.SETS.replace("MERGE (n)-[", "CREATE (n)-[").replace(
-        "ON CREATE SET", "SET"
-    )
+    """Evaluations are created without a look (and the harness drops the unique key)."""
+    projection.SETS = projection.SETS.replace("[to IN [run] WHERE NOT to IN there]", "[run]")
 
 
 def forget_evaluated() -> None:
