@@ -24,12 +24,13 @@ from typing import Any
 from benchmarks.measuring import ROOT, keep, show, wall_seconds
 from benchmarks.row_loops import WAYS
 from benchmarks.server import FEATURES, filled, running
-from ringfence.connector.ahead import ahead
-from ringfence.connector.changes import read_nodes, read_relationships
 from ringfence.connector.embedded import ServerOptions
 from ringfence.connector.graph import Graph
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import create
+from ringfence.connector.refresh import Reader
+from ringfence.connector.watermark import count_nodes
+from ringfence.connector.whole import all_nodes, all_relationships
 from ringfence.jobs.sample_graph import SAMPLE_MAPPING
 
 FLOOR_NODES = "MATCH (n:Account) RETURN sum(size(n.features)), count(n.kind), max(n.created_at)"
@@ -54,14 +55,16 @@ def ours(graph: Graph, mapping: GraphMapping) -> dict[str, float]:
     """Both reads as a first read does them, the rows ending in a mirror's files."""
     with tempfile.TemporaryDirectory() as folder:
         mirror = create(Path(folder), "bench", FEATURES)
+        reader = Reader(graph, mapping, Path(folder), BLOCK, 0.0)
+        expected = count_nodes(graph, mapping)
 
         def nodes() -> None:
-            for block in ahead(read_nodes(graph, mapping, FEATURES, None, BLOCK)):
-                mirror.add_nodes([block])
+            reader.take_nodes(
+                mirror, all_nodes(graph, mapping, FEATURES, BLOCK, expected), expected
+            )
 
         def relationships() -> None:
-            for block in ahead(read_relationships(graph, mapping, None, [], BLOCK)):
-                mirror.add_sources(block)
+            reader.take_sources(mirror, all_relationships(graph, mapping, BLOCK, expected))
             mirror.add_relationships([])
 
         return {"nodes": wall_seconds(nodes)[0], "relationships": wall_seconds(relationships)[0]}

@@ -35,15 +35,6 @@ RETURN [n IN block | elementId(n)] AS ids, [n IN block | {key}] AS keys,
   [t IN [n IN block | {created}] | {ns}] AS ns
 """
 
-ALL_RELATIONSHIPS = """
-MATCH (a:{label})
-WITH collect(a) AS found
-UNWIND range(0, size(found) - 1, $rows) AS start
-WITH found[start .. start + $rows] AS part
-RETURN [a IN part | a.{key}] AS sources,
-  [a IN part | [(a)-[:{type}]->(b:{label}) | b.{key}]] AS targets
-"""
-
 RELATIONSHIPS_FROM = """
 UNWIND $keys AS key
 MATCH (a:{label} {{{key}: key}})
@@ -116,7 +107,7 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
         return len(mapping.features)
     features = f"n.{quote(mapping.features[0])}"
     lists = (
-        f"{_language(graph)} MATCH (n:{quote(mapping.label)}) "
+        f"{language(graph)} MATCH (n:{quote(mapping.label)}) "
         f"WHERE valueType({features}) STARTS WITH 'LIST' "
         f"OR valueType({features}) STARTS WITH 'VECTOR'"
     )
@@ -135,12 +126,12 @@ def feature_width(graph: Graph, mapping: GraphMapping) -> int:
 
 
 def read_nodes(
-    graph: Graph, mapping: GraphMapping, width: int, since_ns: int | None, rows: int
+    graph: Graph, mapping: GraphMapping, width: int, since_ns: int, rows: int
 ) -> Generator[NodeBlock, None, None]:
-    """Yield the nodes created at `since_ns` or later, or all of them where it is None."""
-    where = f"WHERE n.{quote(mapping.created_at)} >= $since" if since_ns is not None else ""
-    since = None if since_ns is None else as_parameter(mapping.time_kind, since_ns)
-    yield from _node_blocks(graph, mapping, width, rows, where, since=since)
+    """Yield the nodes created at `since_ns` or later."""
+    where = f"WHERE n.{quote(mapping.created_at)} >= $since"
+    since = as_parameter(mapping.time_kind, since_ns)
+    yield from node_blocks(graph, mapping, width, rows, where, since=since)
 
 
 def read_again(
@@ -148,7 +139,7 @@ def read_again(
 ) -> Generator[NodeBlock, None, None]:
     """Yield nodes by the ids that they had when they went to quarantine, if they still exist."""
     where = "WHERE elementId(n) IN $ids"
-    yield from _node_blocks(graph, mapping, width, rows, where, ids=list(element_ids))
+    yield from node_blocks(graph, mapping, width, rows, where, ids=list(element_ids))
 
 
 def read_keys(
@@ -160,14 +151,15 @@ def read_keys(
         yield record["ids"], _keys(record["keys"])
 
 
-def _node_blocks(
+def node_blocks(
     graph: Graph, mapping: GraphMapping, width: int, rows: int, where: str, **parameters: object
 ) -> Generator[NodeBlock, None, None]:
+    """Yield the nodes `n` for which `where` holds, `rows` at a time or fewer."""
     packed = graph.has_vectors and 0 < width <= LONGEST
     if packed:
         parameters |= {"together": LONGEST // width, "width": width, "largest": LARGEST}
     rows = max(1, min(rows, NUMBERS // max(width, 1)))
-    query = f"{_language(graph)} {_node_query(mapping, where, packed)}"
+    query = f"{language(graph)} {_node_query(mapping, where, packed)}"
     for record in graph.stream(query, RECORDS, rows=rows, **parameters):
         ids, keys, features, classes, ns = record.values()
         matrix = unpacked(features, width) if packed else features
@@ -191,7 +183,7 @@ def _node_query(mapping: GraphMapping, where: str, packed: bool) -> str:
     )
 
 
-def _language(graph: Graph) -> str:
+def language(graph: Graph) -> str:
     """Only Cypher 25 knows vectors; servers without it take what they speak."""
     return "CYPHER 25" if graph.has_vectors else ""
 
@@ -199,33 +191,36 @@ def _language(graph: Graph) -> str:
 def read_relationships(
     graph: Graph,
     mapping: GraphMapping,
-    since_ns: int | None,
+    since_ns: int,
     new_keys: Sequence[Key],
     rows: int,
 ) -> Generator[RelationshipBlock, None, None]:
-    """Yield relationships created at `since_ns` or later (None: all of them).
+    """Yield relationships created at `since_ns` or later.
 
     A type without creation times is read by the new nodes it touches, whichever way it points.
     """
     for index, kind in enumerate(mapping.relationships):
         query, parameters = _relationship_query(mapping, kind, since_ns, new_keys)
         for record in graph.stream(query, RECORDS, rows=rows, **parameters):
-            yield _relationship_block(index, record["sources"], record["targets"])
+            yield relationship_block(index, record["sources"], record["targets"])
 
 
 def read_sources(
     graph: Graph, mapping: GraphMapping, type_index: int, keys: Sequence[Key], rows: int
 ) -> Generator[RelationshipBlock, None, None]:
     """Yield all relationships of one type that start at the nodes with these keys."""
-    query = RELATIONSHIPS_FROM.format(**_names(mapping, mapping.relationships[type_index]))
+    query = RELATIONSHIPS_FROM.format(
+        **relationship_names(mapping, mapping.relationships[type_index])
+    )
     for start in range(0, len(keys), rows):
         (record,) = graph.read(query, keys=list(keys[start : start + rows]))
-        yield _relationship_block(type_index, record["sources"], record["targets"])
+        yield relationship_block(type_index, record["sources"], record["targets"])
 
 
-def _relationship_block(
+def relationship_block(
     index: int, sources: list[Any], targets: list[list[Any]]
 ) -> RelationshipBlock:
+    """Return two columns as the server gives them as a block of one type."""
     counts = np.fromiter(map(len, targets), np.int64)
     flat = list(chain.from_iterable(targets))
     return RelationshipBlock(index, _keys(sources), _keys(flat), counts)
@@ -239,12 +234,10 @@ def _keys(values: list[Any]) -> TypedKeys:
 def _relationship_query(
     mapping: GraphMapping,
     kind: RelationshipMapping,
-    since_ns: int | None,
+    since_ns: int,
     new_keys: Sequence[Key],
 ) -> tuple[str, dict[str, object]]:
-    names = _names(mapping, kind)
-    if since_ns is None:
-        return ALL_RELATIONSHIPS.format(**names), {}
+    names = relationship_names(mapping, kind)
     if kind.created_at:
         created = quote(kind.created_at)
         since = as_parameter(mapping.time_kind, since_ns)
@@ -252,5 +245,6 @@ def _relationship_query(
     return RELATIONSHIPS_OF.format(**names), {"keys": list(new_keys)}
 
 
-def _names(mapping: GraphMapping, kind: RelationshipMapping) -> dict[str, str]:
+def relationship_names(mapping: GraphMapping, kind: RelationshipMapping) -> dict[str, str]:
+    """Return the quoted names that queries about relationships are made with."""
     return {"label": quote(mapping.label), "key": quote(mapping.key), "type": quote(kind.type)}

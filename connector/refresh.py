@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -34,6 +34,7 @@ from ringfence.connector.watermark import (
     count_relationships,
     horizon,
 )
+from ringfence.connector.whole import all_nodes, all_relationships
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being read, how many rows so far, how many there are (0: unknown)."""
@@ -74,23 +75,19 @@ class Reader:
             mirrors.save_part(mirror, self.folder)
             self.saved_at = time.monotonic()
 
-    def take_nodes(
-        self, mirror: Mirror, blocks: Generator[NodeBlock, None, None], expected: int
-    ) -> None:
+    def take_nodes(self, mirror: Mirror, blocks: Iterator[NodeBlock], expected: int) -> None:
         """Add blocks of a first read, with progress, saving now and then."""
         done = mirror.size + len(mirror.rejected)
-        for block in ahead(blocks):
+        for block in blocks:
             mirror.add_nodes([block])
             done += len(block.keys) + len(block.rejected)
             self.progress("nodes", done, expected)
             self.keep(mirror)
 
-    def take_sources(
-        self, mirror: Mirror, blocks: Generator[RelationshipBlock, None, None]
-    ) -> None:
+    def take_sources(self, mirror: Mirror, blocks: Iterator[RelationshipBlock]) -> None:
         """Add all relationships that start at the blocks' sources, likewise."""
         done = mirror.edge_count
-        for block in ahead(blocks):
+        for block in blocks:
             mirror.add_sources(block)
             done += len(block.targets)
             self.progress("relationships", done, mirror.relationship_count)
@@ -170,9 +167,9 @@ def _read_from_nothing(reader: Reader, mirror: Mirror, expected: int) -> str:
     """The watermark is where this read begins: what comes meanwhile is left to the next one."""
     end = horizon(reader.graph)
     mirror.watermark_ns = end.watermark_ns
-    nodes = read_nodes(reader.graph, reader.mapping, mirror.width, None, reader.rows)
+    nodes = all_nodes(reader.graph, reader.mapping, mirror.width, reader.rows, expected)
     reader.take_nodes(mirror, nodes, expected)
-    sources = read_relationships(reader.graph, reader.mapping, None, [], reader.rows)
+    sources = all_relationships(reader.graph, reader.mapping, reader.rows, expected)
     reader.take_sources(mirror, sources)
     mirror.add_relationships([])
     mirror.sources_read = np.empty(0, np.uint8)

@@ -34,7 +34,7 @@ def finish(reader: Reader, mirror: Mirror, expected: int) -> bool:
     for start in range(0, len(missing), IDS):
         ids = missing[start : start + IDS]
         nodes = read_again(reader.graph, reader.mapping, mirror.width, ids, reader.rows)
-        reader.take_nodes(mirror, nodes, expected)
+        reader.take_nodes(mirror, ahead(nodes), expected)
     for index in range(len(reader.mapping.relationships)):
         _finish_relationships(reader, mirror, index)
     return True
@@ -57,4 +57,4 @@ def _finish_relationships(reader: Reader, mirror: Mirror, index: int) -> None:
     left = mirror.sources_left(index) if timed else mirror.keys
     keys = [decode_key(key) for key in left]
     sources = read_sources(reader.graph, reader.mapping, index, keys, reader.rows)
-    reader.take_sources(mirror, sources)
+    reader.take_sources(mirror, ahead(sources))

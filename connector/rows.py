@@ -56,9 +56,10 @@ def node_block(
     """
     matrix = _matrix(features, width)
     typed, names = typed_keys(keys), _class_names(classes)
-    fine = all(key is not None and len(key) <= LONGEST_KEY for key in typed) and None not in ns
-    if matrix is not None and names is not None and fine:  # nothing needs a look of its own
-        return NodeBlock([k for k in typed if k], matrix, names, np.array(ns, np.int64), [])
+    usable = [key for key in typed if key]
+    fine = len(usable) == len(keys) and max(map(len, usable), default=0) <= LONGEST_KEY
+    if fine and matrix is not None and names is not None and None not in ns:
+        return NodeBlock(usable, matrix, names, np.array(ns, np.int64), [])
     return _row_by_row(ids, keys, features, classes, ns, matrix, width)
 
 
@@ -125,8 +126,10 @@ def class_name(value: object) -> str | None:
 def _class_names(values: Sequence[Any]) -> list[str | None] | None:
     if not set(map(type, values)) <= {str, int, type(None)}:
         return None
-    names = [None if value is None else str(value) for value in values]
-    return None if any(name and "\x00" in name for name in names) else names
+    names = {value: None if value is None else str(value) for value in set(values)}
+    if any(name and "\x00" in name for name in names.values()):
+        return None
+    return [names[value] for value in values]
 
 
 def _key(value: object) -> str:
@@ -142,9 +145,10 @@ def _matrix(lists: Sequence[Any] | NDArray[np.float32], width: int) -> NDArray[n
     """The whole block at once, or None where some row needs a look of its own."""
     if isinstance(lists, np.ndarray):  # the server has looked at every number
         return lists
-    if lists and all(type(one) is Vector and len(one) == width for one in lists):
+    kinds = set(map(type, lists))
+    if kinds == {Vector} and set(map(len, lists)) == {width}:
         lists = np.concatenate([numbers(one) for one in lists]).reshape(len(lists), width)
-    if len(lists) and all(type(one) is bytes and len(one) == width * FLOAT_BYTES for one in lists):
+    if kinds == {bytes} and set(map(len, lists)) == {width * FLOAT_BYTES}:
         narrow = np.frombuffer(b"".join(lists), "<f4").reshape(len(lists), width)
         return narrow if bool(np.isfinite(narrow).all()) else None
     try:

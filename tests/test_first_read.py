@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ringfence.connector import changes
+from ringfence.connector import changes, whole
 from ringfence.connector import mirror as mirrors
 from ringfence.connector import refresh as refreshing
 from ringfence.connector.graph import connect
@@ -38,9 +38,11 @@ CHILD = """
 import sys, time
 from pathlib import Path
 from ringfence.connector.graph import connect
+from ringfence.connector import whole
 from ringfence.connector.refresh import Reader, refresh
 from tests.test_first_read import MAPPING
 
+whole.WORTH = 0  # two streams
 uri, user, password, folder, what, stop = sys.argv[1:]
 
 def progress(now, done, _all):
@@ -51,6 +53,11 @@ def progress(now, done, _all):
 graph = connect(uri, user, password)
 refresh(Reader(graph, MAPPING, Path(folder), 4, 0.0, progress, part_seconds=0.0))
 """
+
+
+@pytest.fixture(autouse=True)
+def two_streams(monkeypatch):
+    monkeypatch.setattr(whole, "WORTH", 0)
 
 
 @pytest.fixture

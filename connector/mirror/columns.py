@@ -51,7 +51,7 @@ class Column:
         """Write rows behind the last one."""
         if not len(values):
             return
-        raw = np.ascontiguousarray(values, self.kind).tobytes()
+        raw = np.ascontiguousarray(values, self.kind).reshape(-1).view(np.uint8).data
         mode = "r+b" if self.path.exists() else "w+b"
         with self.path.open(mode) as file:
             file.seek(self.rows * self.row_bytes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -77,25 +78,23 @@ class Keys(Sequence[str]):
 
     def append(self, keys: Sequence[str]) -> Ints:
         """Add the keys that aren't here yet; return the row of each, and -1 for those that were."""
-        known = self.find(keys)
-        fresh: dict[str, int] = {}
-        rows = np.full(len(keys), ABSENT, np.int64)
-        for place in np.flatnonzero(known == ABSENT).tolist():
-            if keys[place] not in fresh:
-                rows[place] = fresh[keys[place]] = len(self) + len(fresh)
-        raw = [key.encode() for key in fresh]
-        start = int(self.ends.array[-1]) if len(self) else 0
-        self.ends.append(start + np.cumsum([len(one) for one in raw], dtype=np.int64))
-        self.text.append(np.frombuffer(b"".join(raw), np.uint8))
-        self._tail.update(fresh)
+        rows = self.find(keys)
+        places = np.flatnonzero(rows == ABSENT)
+        rows[:] = ABSENT
+        places = places[_first_places(_picked(keys, places))]
+        fresh = _picked(keys, places)
+        rows[places] = new = np.arange(len(self), len(self) + len(fresh))
+        text, ends = _encoded(fresh)
+        self.ends.append(ends + self.text.rows)
+        self.text.append(text)
+        self._tail.update(zip(fresh, new.tolist(), strict=True))
         if len(self._tail) > max(TAIL, self.hashes.rows // 4):
             self.sort_in()
         return rows
 
     def find(self, keys: Sequence[str]) -> Ints:
         """Return the row of each key, -1 where there is none."""
-        tail = self._tail.get
-        rows = np.fromiter((tail(key, ABSENT) for key in keys), np.int64, len(keys))
+        rows = np.fromiter(map(self._tail.get, keys, repeat(ABSENT)), np.int64, len(keys))
         if self.hashes.rows:
             places = np.flatnonzero(rows == ABSENT)
             rows[places] = self._look_up([keys[i] for i in places.tolist()])
@@ -129,9 +128,7 @@ class Keys(Sequence[str]):
     def _look_up(self, keys: list[str]) -> Ints:
         if not keys:
             return np.empty(0, np.int64)
-        raw = [key.encode() for key in keys]
-        ends = np.cumsum([len(one) for one in raw], dtype=np.int64)
-        text = np.frombuffer(b"".join(raw), np.uint8)
+        text, ends = _encoded(keys)
         wanted = _hash_bytes(text, ends, 0)
         hashes = self.hashes.array
         at = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
@@ -158,6 +155,25 @@ class Keys(Sequence[str]):
         low, high = np.searchsorted(self.hashes.array, [value, value + np.uint64(1)])
         rows = self.rows.array[low:high].tolist()
         return next((row for row in rows if self[row] == key), ABSENT)
+
+
+def _picked(keys: Sequence[str], places: Ints) -> Sequence[str]:
+    return keys if len(places) == len(keys) else [keys[i] for i in places.tolist()]
+
+
+def _first_places(keys: Sequence[str]) -> Ints:
+    """Where each key stands first."""
+    places = dict(zip(reversed(keys), range(len(keys) - 1, -1, -1), strict=True))
+    return np.sort(np.fromiter(places.values(), np.int64, len(places)))
+
+
+def _encoded(keys: Sequence[str]) -> tuple[NDArray[np.uint8], Ints]:
+    """The keys' text, and where each ends in it."""
+    text = "".join(keys)
+    raw, sizes = text.encode(), map(len, keys)
+    if len(raw) != len(text):  # characters of several bytes
+        sizes = map(len, map(str.encode, keys))
+    return np.frombuffer(raw, np.uint8), np.cumsum(np.fromiter(sizes, np.int64, len(keys)))
 
 
 def _spans(ends: Ints, rows: Ints) -> tuple[Ints, Ints]:

@@ -100,9 +100,8 @@ class Mirror:
         """Append the nodes that aren't here yet and return their rows."""
         first = self.size
         for block in blocks:
-            fresh = np.flatnonzero(self.keys.append(block.keys) != ABSENT)
-            names = [block.classes[i] for i in fresh.tolist()]
-            self.class_column.append(np.array([self._class_index(n) for n in names], np.int32))
+            fresh = _picked(self.keys.append(block.keys) != ABSENT)
+            self.class_column.append(self._class_indices(block.classes)[fresh])
             self.created_column.append(block.created_ns[fresh])
             self.feature_column.append(block.features[fresh])
             self._release(block.keys)
@@ -178,12 +177,20 @@ class Mirror:
             if len(self.rejected) < before:  # it may be a member that was not here to be marked
                 self.members_of = ""
 
-    def _class_index(self, name: str | None) -> int:
-        if name is None:
-            return UNKNOWN
-        if name not in self.class_names:
-            self.class_names.append(name)
-        return self.class_names.index(name)
+    def _class_indices(self, names: Sequence[str | None]) -> NDArray[np.int32]:
+        """Indices into `class_names`, which names that are new to it join."""
+        known: dict[str | None, int] = {name: i for i, name in enumerate(self.class_names)}
+        known[None] = UNKNOWN
+        for name in dict.fromkeys(names):
+            if name is not None and name not in known:
+                known[name] = len(self.class_names)
+                self.class_names.append(name)
+        return np.fromiter(map(known.__getitem__, names), np.int32, len(names))
+
+
+def _picked(wanted: NDArray[np.bool_]) -> NDArray[np.bool_] | slice:
+    """An index of the wanted rows; all of them are taken without a copy."""
+    return slice(None) if wanted.all() else wanted
 
 
 def create(folder: Path, identity: str, width: int) -> Mirror:
