@@ -17,7 +17,16 @@ from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.quoting import quote
 from ringfence.connector.rows import FLOAT_BYTES, NodeBlock, node_block, typed_keys
 from ringfence.connector.times import as_parameter, ns_expression
-from ringfence.connector.vectors import LARGEST, LISTED, LONGEST, PACKED, STORED, unpacked
+from ringfence.connector.vectors import (
+    CHECKED,
+    LARGEST,
+    LISTED,
+    LONGEST,
+    PACKED,
+    STORED,
+    TRUSTED,
+    unpacked,
+)
 
 RECORDS = 2  # records on the way at a time: each holds a whole block
 NUMBERS = 1 << 21  # features in a block: the server holds them as objects
@@ -29,7 +38,6 @@ MATCH (n:{label}) {where}
 WITH collect(n) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS block
-WITH block, [n IN block | {list_}] AS lists
 RETURN [n IN block | elementId(n)] AS ids, [n IN block | {key}] AS keys,
   {features} AS features, [n IN block | {class_}] AS classes,
   [t IN [n IN block | {created}] | {ns}] AS ns
@@ -154,29 +162,43 @@ def read_keys(
 def node_blocks(
     graph: Graph, mapping: GraphMapping, width: int, rows: int, where: str, **parameters: object
 ) -> Generator[NodeBlock, None, None]:
-    """Yield the nodes `n` for which `where` holds, `rows` at a time or fewer."""
-    packed = graph.has_vectors and 0 < width <= LONGEST
-    if packed:
-        parameters |= {"together": LONGEST // width, "width": width, "largest": LARGEST}
+    """Yield the nodes `n` for which `where` holds, `rows` at a time or fewer.
+
+    Where the server refuses to pack, all of them are read again with a look at every number:
+    nodes that were yielded before come twice, and a mirror drops them by their keys.
+    """
     rows = max(1, min(rows, NUMBERS // max(width, 1)))
-    query = f"{language(graph)} {_node_query(mapping, where, packed)}"
-    for record in graph.stream(query, RECORDS, rows=rows, **parameters):
+    if not graph.has_vectors or not 0 < width <= LONGEST:
+        yield from _blocks(graph, _node_query(mapping, where, None), width, rows=rows, **parameters)
+        return
+    parameters |= {"rows": rows, "together": LONGEST // width, "width": width}
+    try:
+        yield from _blocks(graph, _node_query(mapping, where, TRUSTED), width, **parameters)
+    except GraphError:
+        query = _node_query(mapping, where, CHECKED)
+        yield from _blocks(graph, query, width, largest=LARGEST, **parameters)
+
+
+def _blocks(
+    graph: Graph, query: str, width: int, /, **parameters: object
+) -> Generator[NodeBlock, None, None]:
+    for record in graph.stream(f"{language(graph)} {query}", RECORDS, **parameters):
         ids, keys, features, classes, ns = record.values()
-        matrix = unpacked(features, width) if packed else features
+        matrix = unpacked(features, width) if "together" in parameters else features
         yield node_block(width, ids, keys, matrix, classes, ns)
 
 
-def _node_query(mapping: GraphMapping, where: str, packed: bool) -> str:
+def _node_query(mapping: GraphMapping, where: str, vector: str | None) -> str:
     list_ = f"n.{quote(mapping.features[0])}"
     if not mapping.features_are_list:
         list_ = "[" + ", ".join(f"n.{quote(name)}" for name in mapping.features) + "]"
     kind = STORED if mapping.features_are_list else LISTED
+    packed = PACKED.format(list_=list_, kind=kind, vector=vector)
     return NODES.format(
         label=quote(mapping.label),
         where=where,
         key=f"n.{quote(mapping.key)}",
-        list_=list_,
-        features=PACKED.format(kind=kind) if packed else "lists",
+        features=packed if vector else f"[n IN block | {list_}]",
         class_=f"n.{quote(mapping.class_property)}",
         created=f"n.{quote(mapping.created_at)}",
         ns=ns_expression(mapping.time_kind, "t"),

@@ -77,11 +77,9 @@ class Reader:
 
     def take_nodes(self, mirror: Mirror, blocks: Iterator[NodeBlock], expected: int) -> None:
         """Add blocks of a first read, with progress, saving now and then."""
-        done = mirror.size + len(mirror.rejected)
         for block in blocks:
             mirror.add_nodes([block])
-            done += len(block.keys) + len(block.rejected)
-            self.progress("nodes", done, expected)
+            self.progress("nodes", mirror.size + len(mirror.rejected), expected)
             self.keep(mirror)
 
     def take_sources(self, mirror: Mirror, blocks: Iterator[RelationshipBlock]) -> None:

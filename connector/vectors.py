@@ -13,16 +13,20 @@ from numpy.typing import NDArray
 LONGEST = 4096  # numbers in one vector
 LARGEST = float(np.finfo(np.float32).max)
 
-# vector() ends the whole query at NaN, infinity, a null or a number too large for 32 bits, so that
-# is looked at first: such lists come as they are, with their neighbours, and the client says which
-# one can't be used and why. Bytes look like a list of integers here: of stored lists, only those of
-# floats are packed.
-PACKED = """[i IN range(0, size(lists) - 1, $together) | [part IN [lists[i .. i + $together]] |
+# So many nodes' lists are fetched, joined and packed at a time; all of a block's at once would be
+# copied by the server's garbage collector again and again. Bytes look like a list of integers here:
+# of stored lists, only those of floats are packed. What isn't comes as it is, with its neighbours,
+# and the client says which one can't be used and why.
+PACKED = """[i IN range(0, size(block) - 1, $together) |
+  [part IN [[n IN block[i .. i + $together] | {list_}]] |
   CASE WHEN all(one IN part WHERE one IS :: {kind} NOT NULL AND size(one) = $width)
-  THEN [flat IN [coll.flatten(part)] |
+  THEN {vector} ELSE part END][0]]"""
+# vector() ends the whole query at NaN, infinity or a number too large for 32 bits. To look for one
+# first costs a good part of a read, so that is done only where a query was refused.
+TRUSTED = "vector(coll.flatten(part), $width * size(part), FLOAT32)"
+CHECKED = """[flat IN [coll.flatten(part)] |
     CASE WHEN coll.max(flat) <= $largest AND coll.min(flat) >= -$largest
-    THEN vector(flat, size(flat), FLOAT32) ELSE part END][0]
-  ELSE part END][0]]"""
+    THEN vector(flat, size(flat), FLOAT32) ELSE part END][0]"""
 STORED = "LIST<FLOAT NOT NULL>"
 LISTED = "LIST<INTEGER NOT NULL | FLOAT NOT NULL>"  # several properties, made a list by the query
 

@@ -7,6 +7,7 @@ from neo4j.vector import Vector
 from ringfence.connector import changes
 from ringfence.connector import graph as connecting
 from ringfence.connector.changes import feature_width
+from ringfence.connector.errors import GraphError
 from ringfence.connector.graph import connect
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.refresh import Reader, refresh
@@ -74,6 +75,44 @@ def test_blocks_with_trouble_keep_every_reason(graph, connected, tmp_path, arriv
     connected.has_vectors = False  # as on a server that knows none
     assert packed == read(connected, tmp_path / "plain", rows=5)
     assert len(packed[1]) == len(TROUBLE) - 2  # flags and large integers are numbers
+
+
+EDGE = 3.4028235677973366e38  # between the largest float32 and the next that there would be
+
+
+@pytest.mark.parametrize("value", [EDGE, np.nextafter(EDGE, 0), -EDGE, -np.nextafter(EDGE, 0)])
+def test_the_server_draws_the_line_at_32_bits_where_numpy_does(graph, connected, tmp_path, value):
+    things(graph, [[1.0, 2.0], [0.5, float(value)]])
+    packed = read(connected, tmp_path / "packed")
+    connected.has_vectors = False
+    assert packed == read(connected, tmp_path / "plain")
+    assert len(packed[1]) == int(abs(value) == EDGE)
+
+
+def test_numbers_are_looked_at_only_where_the_server_refused_to_pack(
+    graph, connected, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(changes, "CHECKED", "no Cypher at all")
+    things(graph, [[1.0, 2.0]] * 10)
+    assert len(read(connected, tmp_path / "a")[0]) == 10
+    graph.run("CREATE (:Thing {id: 10, x: [1.0, 0.0 / 0.0], created_at: datetime()})")
+    with pytest.raises(GraphError):
+        read(connected, tmp_path / "b")
+    monkeypatch.undo()
+    nodes, rejected = read(connected, tmp_path / "c")
+    assert (len(nodes), len(rejected)) == (10, 1)
+
+
+def test_a_read_that_begins_again_counts_no_node_twice(graph, connected, tmp_path):
+    things(graph, [[1.0, 2.0]] * 20 + [[1.0, float("nan")]] + [[1.0, 2.0]] * 5)
+    seen = []
+    reader = Reader(
+        connected, MAPPING, tmp_path, 3, 0.0, lambda _what, done, all_: seen.append((done, all_))
+    )
+    mirror = refresh(reader).mirror
+    assert (mirror.size, len(set(mirror.keys)), len(mirror.rejected)) == (25, 25, 1)
+    assert len(seen) > 26 / 3 + 1  # some blocks came twice
+    assert max(done for done, _ in seen) == 26
 
 
 def test_bytes_among_lists_would_pass_as_numbers_if_integers_were_packed(

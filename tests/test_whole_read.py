@@ -196,7 +196,7 @@ def test_first_reads_beside_twenty_late_writers_lose_nothing(graph, connected, t
         arguments = (graph, 1 + number * 10_000_000, stop, written[-1])
         threads.append(threading.Thread(target=writers.write, args=arguments))
         threads[-1].start()
-    readers = [Reader(connected, writers.MAPPING, tmp_path / str(i), 20, 0.0) for i in range(6)]
+    readers = [Reader(connected, writers.MAPPING, tmp_path / str(i), 20, 5.0) for i in range(6)]
     first = []
     for reader in readers:
         threading.Event().wait(0.5)
