@@ -24,7 +24,8 @@ NOTES = {
     "own forward on an edge_index. Differences are the largest of any logit.",
     "reading": "Least time on the clock of interleaved rounds, ringfence in two streams. `floor`: "
     "the server touches the same values in one query and returns one row.",
-    "writing": "3.5 classes per set on average; row by row is timed on a part.",
+    "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
+    "rounds, ratios taken within a round.",
     "run": "Seconds on the clock, the fastest of four batches; five relationships and 64 features "
     "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
     "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j.",

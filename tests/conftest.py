@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from sqlalchemy import URL, create_engine, make_url, text
 
 from ringfence.connector import embedded
+from ringfence.connector.graph import Graph as ConnectedGraph
+from ringfence.connector.graph import connect
 from ringfence.jobs.config import load as load_settings
 from ringfence.jobs.migrating import run_migrations
 from ringfence.jobs.sample_graph import Batch, batches, reveal, sample_toml
@@ -92,6 +94,14 @@ def graph(neo4j_server: Neo4jServer, neo4j_driver: Driver) -> Graph:
     graph = Graph(neo4j_driver, neo4j_server.uri, neo4j_server.auth)
     _empty(graph)
     return graph
+
+
+@pytest.fixture
+def connected(graph: Graph) -> Iterator[ConnectedGraph]:
+    """ringfence's own connection to the empty graph."""
+    opened = connect(graph.uri, *graph.auth)
+    yield opened
+    opened.close()
 
 
 def _refuse_a_graph_in_use(server: Neo4jServer) -> None:

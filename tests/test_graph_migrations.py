@@ -7,13 +7,6 @@ from ringfence.connector.errors import ConfigError, GraphError, ServerError, Wro
 from ringfence.connector.graph import connect
 
 
-@pytest.fixture
-def connected(graph):
-    opened = connect(graph.uri, *graph.auth)
-    yield opened
-    opened.close()
-
-
 def test_migrating_the_graph_twice_does_no_harm(graph, connected):
     with pytest.raises(WrongVersion, match="ringfence migrate"):
         migrate_graph.require_graph(connected)

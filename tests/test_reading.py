@@ -5,7 +5,6 @@ import pytest
 
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
-from ringfence.connector.graph import connect
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.migrate_graph import create_user_indexes
 from ringfence.connector.refresh import Reader, refresh
@@ -22,13 +21,6 @@ MAPPING = GraphMapping(
     relationships=(RelationshipMapping("LINKS", undirected=True, created_at="created_at"),),
 )
 NOW = "datetime.realtime()"
-
-
-@pytest.fixture
-def connected(graph):
-    opened = connect(graph.uri, *graph.auth)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ from ringfence.connector import changes
 from ringfence.connector import graph as connecting
 from ringfence.connector.changes import feature_width
 from ringfence.connector.errors import GraphError
-from ringfence.connector.graph import connect
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.refresh import Reader, refresh
 from ringfence.connector.rows import node_block
@@ -19,13 +18,6 @@ TROUBLE = [
     [1.0, float("nan")], [float("-inf"), 1.0], [1e300, 0.0], [3.5e38, 0.0], [1.0], [1.0, 2.0, 3.0],
     [], ["a", "b"], [True, False], "text", 3.5, None, b"12", b"1234", [2**62, 1],
 ]  # fmt: skip
-
-
-@pytest.fixture
-def connected(graph):
-    opened = connect(graph.uri, *graph.auth)
-    yield opened
-    opened.close()
 
 
 def things(graph, values, name="x"):

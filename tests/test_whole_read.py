@@ -8,7 +8,6 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector import whole
 from ringfence.connector.changes import node_blocks
 from ringfence.connector.errors import GraphError
-from ringfence.connector.graph import connect
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.refresh import Reader, refresh
 from ringfence.connector.whole import Share, all_nodes, all_relationships, shares
@@ -36,13 +35,6 @@ KEPT = sorted(f"i:{i}" for i in range(40, 200) if i % 3)
 @pytest.fixture(autouse=True)
 def two_streams(monkeypatch):
     monkeypatch.setattr(whole, "WORTH", 0)
-
-
-@pytest.fixture
-def connected(graph):
-    opened = connect(graph.uri, *graph.auth)
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
