@@ -46,6 +46,7 @@ from ringfence.models.incremental.tables import COLUMNS
 from ringfence.models.networks import build
 
 CLASSES, HIDDEN, CALIBRATION, ROUNDS = 10, 64, 2_000, 3
+NETWORKS = ["gcn", "sage", "gat", "appnp"]
 SIZES = [(200_000, 2_000_000, 128), (1_000_000, 10_000_000, 64)]
 QUICK = [(20_000, 200_000, 32)]
 CURVE = [10_000, 30_000, 100_000, 300_000]  # the graph of a million stands in the table
@@ -162,23 +163,42 @@ def main() -> None:
     parser.add_argument("--only-curve", action="store_true", help="keep the table as it is")
     parser.add_argument("--no-pyg", action="store_true")
     parser.add_argument("--nodes", type=int, help="only the graph of this size")
-    parser.add_argument("--only", help="networks, separated by commas")
+    parser.add_argument("--only", help="networks, separated by commas; the rows of others stay")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    names = given.only.split(",") if given.only else ["gcn", "sage", "gat", "appnp"]
+    names = given.only.split(",") if given.only else NETWORKS
     batches = [10, 100, 1_000] if given.quick else [10, 100, 1_000, 10_000]
-    rows, curve = (kept("incremental") if given.only_curve else []), []
+    rows, curve = others(given)
     for size in [] if given.only_curve else QUICK if given.quick else SIZES:
         for attachment in ("uniform", "preferential"):
             if given.nodes in (None, size[0]):
                 for row in measure(*size, attachment, names, batches, not given.no_pyg):
                     rows.append(row)
-                    keep("incremental", rows, given.quick, curve=curve)
+                    keep("incremental", in_order(rows), given.quick, curve=curve)
     if not given.no_curve:
         for nodes in [10_000, 30_000] if given.quick else CURVE:
             ends = (nodes, nodes * 10, 64, "uniform")
-            curve += measure(*ends, ["gcn", "sage", "gat"], [1_000], with_pyg=False)
-            keep("incremental", rows, given.quick, curve=curve)
+            along = [name for name in names if name != "appnp"]  # it grows with the graph
+            curve += measure(*ends, along, [1_000], with_pyg=False)
+            keep("incremental", in_order(rows), given.quick, curve=in_order(curve))
+
+
+def others(given: argparse.Namespace) -> tuple[list, list]:
+    """Rows that stay as they are, because their networks or their tables aren't asked for."""
+    if given.quick or not (given.only or given.only_curve):
+        return [], []
+    body = kept("incremental")
+    named = [name for name in NETWORKS if name not in (given.only or "").split(",")]
+    rows, curve = ([r for r in body[k] if r["network"] in named] for k in ("rows", "curve"))
+    return (body["rows"] if given.only_curve else rows), curve if given.only else []
+
+
+def in_order(rows: list) -> list:
+    """By graph, network and batch, whatever was measured last."""
+    return sorted(
+        rows,
+        key=lambda r: (r["nodes"], r["attachment"] != "uniform", NETWORKS.index(r["network"])),
+    )
 
 
 if __name__ == "__main__":

@@ -75,10 +75,10 @@ def keep(name: str, rows: list[dict[str, Any]], quick: bool, **facts: Any) -> No
     print(f"wrote {path.relative_to(ROOT)}")
 
 
-def kept(name: str) -> list[dict[str, Any]]:
-    """The rows that `keep` wrote last."""
-    rows: list[dict[str, Any]] = json.loads((RESULTS / f"{name}.json").read_text())["rows"]
-    return rows
+def kept(name: str) -> dict[str, Any]:
+    """What `keep` wrote last."""
+    body: dict[str, Any] = json.loads((RESULTS / f"{name}.json").read_text())
+    return body
 
 
 def show(row: dict[str, Any]) -> None:

@@ -68,20 +68,21 @@ def gcn_second(
     start: int, stop: int, rows: Array, offsets: Array, sources: Array, scale: Array,
     second: Array, bias: Array, out: Array,
 ) -> None:  # fmt: skip
-    """out_r = s_i (sum of s_j second_j + s_i second_i) + b."""
+    """out_r = s_i (sum of s_j second_j + s_i second_i) + b; in float64, for a hub hears many."""
     width = len(bias)
+    total = np.empty(width, np.float64)
     for r in range(start, stop):
         i = rows[r]
         own = scale[i]
         for c in range(width):
-            out[r, c] = own * second[i, c]
+            total[c] = own * second[i, c]
         for e in range(offsets[r], offsets[r + 1]):
             j = sources[e]
             factor = scale[j]
             for c in range(width):
-                out[r, c] += factor * second[j, c]
+                total[c] += factor * second[j, c]
         for c in range(width):
-            out[r, c] = own * out[r, c] + bias[c]
+            out[r, c] = own * total[c] + bias[c]
 
 
 @released

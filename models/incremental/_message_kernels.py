@@ -38,11 +38,19 @@ def _finish(total: Array, own: Any, bias: Array, hidden: Array, weights: Array, 
 
 
 @inlined
-def _is_quiet(row: Array, limit: Any) -> Any:
-    top = np.float32(0.0)
-    for c in range(len(row)):
-        top = max(top, abs(row[c]))
-    return top <= limit
+def _is_quiet(i: Any, begin: Any, end: Any, sources: Array, first: Array, limit: Any) -> Any:
+    """Whether no message that row i adds up is loud, or no number."""
+    if end - begin >= MOST_HEARD:
+        return False
+    top = np.abs(first[i])
+    for e in range(begin, end):
+        row = first[sources[e]]
+        for c in range(len(top)):
+            top[c] = max(top[c], abs(row[c]))
+    loudest = np.float32(0.0)
+    for c in range(len(top)):
+        loudest = max(loudest, top[c])
+    return loudest <= limit
 
 
 @released
@@ -67,9 +75,7 @@ def gcn_first(
                 total[c] += row[c]
         _finish(total, scale[i], bias, hidden, weights, second[i])
         if slots[i] > 0:
-            quiet = offsets[r + 1] - offsets[r] < MOST_HEARD and _is_quiet(first[i], limit)
-            for e in range(offsets[r], offsets[r + 1]):
-                quiet = quiet and _is_quiet(first[sources[e]], limit)
+            quiet = _is_quiet(i, offsets[r], offsets[r + 1], sources, first, limit)
             for c in range(width):
                 quiet = quiet and np.isfinite(total[c])
             if quiet:

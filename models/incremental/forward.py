@@ -143,7 +143,8 @@ def _change(
             tables.scale[touched] = scale_of(heard_counts(graph, touched))
         stale = needed[_outdated(plan, graph, tables, needed)]
         return _Change(stale, _cost(plan, graph, needed, stale))
-    cost = _cost(plan, graph, needed, touched)
+    told = at_most_heard(graph, touched) * len(needed) // max(n, 1)  # about, before it is looked at
+    cost = _cost(plan, graph, needed, touched, told)
     if cost.way == "full":
         return _Change(needed, cost)
     tables.rows = n
