@@ -21,7 +21,8 @@ TITLES = {
 }
 NOTES = {
     "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
-    "own forward on an edge_index. Differences are the largest of any logit.",
+    "own forward on an edge_index. Differences are the largest of any logit; PyG adds a "
+    "hub's messages in float32, ringfence's GCN in float64.",
     "reading": "Least time on the clock of interleaved rounds, ringfence in two streams. `floor`: "
     "the server touches the same values in one query and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
