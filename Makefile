@@ -8,9 +8,11 @@ UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 # processes of `make test`, each with databases of its own; one where the tests were given a Neo4j
 WORKERS ?= $(if $(RINGFENCE_TEST_NEO4J_URI),0,2)
+# what needs no server and no browser and takes seconds; the markers stand in pyproject.toml
+FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint test-statistics test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds reproduce \
+.PHONY: help demo test test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -19,11 +21,14 @@ help: ## this list
 demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
 	$(BIN)/ringfence demo
 
-test: lint ## the whole suite against real Neo4j, SQLite and PostgreSQL, with coverage
+test: lint ## the whole suite but test-statistics, against real Neo4j, SQLite and PostgreSQL, with coverage
 	$(BIN)/coverage erase
 	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "not statistics" -n $(WORKERS) --dist worksteal $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
+
+test-fast: $(VENV)/.dev ## under two minutes: no server, no browser, nothing slow
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -q -m "$(FAST_LANE)" -n 2 --dist worksteal $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy, import-linter
 	$(BIN)/ruff check .
@@ -31,8 +36,14 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-statistics: $(VENV)/.dev ## the long lane: coverage of many simulated sequences
-	$(BIN)/pytest -m statistics $(ARGS)
+test-slow: $(VENV)/.dev ## the slow tests, with those of test-statistics
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(ARGS)
+
+test-statistics: $(VENV)/.dev ## the simulated sequences that make test leaves out
+	$(BIN)/python -m pytest -m statistics $(ARGS)
+
+test-count: $(VENV)/.dev ## how many tests each marker and each folder has
+	$(BIN)/python -m tests.count
 
 bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale; SIZE=--quick for a look
 	for one in incremental reading writing run scale; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
@@ -41,7 +52,7 @@ bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale;
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
 	$(MAKE) -j2 faults-sqlite faults-postgresql
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
-	  $(BIN)/pytest -q -s tests/test_writers.py tests/test_quoting.py
+	  $(BIN)/pytest -q -s tests/connector/neo4j/read/test_watermark.py tests/connector/neo4j/test_quoting.py
 
 bench-gds: $(VENV)/.dev ## a run beside a full cycle of GDS on the same server; fetches GDS first
 	$(BIN)/python -m benchmarks.gds $(SIZE)
@@ -64,7 +75,7 @@ bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predi
 	$(BIN)/python benchmarks/audit_pages.py
 
 docs: $(VENV)/.dev ## the pages that are made from the code
-	$(BIN)/python -m ringfence.jobs.config_reference > docs/configuration.md
+	$(BIN)/python -m ringfence.jobs.config.reference > docs/configuration.md
 
 reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
 	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)

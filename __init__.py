@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ringfence.jobs.project import Project
+    from ringfence.jobs.project.api import Project
 
 try:
     __version__ = version("ringfence")
@@ -24,6 +24,6 @@ def open(path: str | Path = "ringfence.toml") -> Project:
     Its methods are the commands (`train`, `score`, `audit`), and `coverage` and `sets` come back as
     pandas frames.
     """
-    from ringfence.jobs.project import open_project
+    from ringfence.jobs.project.api import open_project
 
     return open_project(path)

@@ -20,12 +20,12 @@ from socket import socket
 import uvicorn
 from sqlalchemy import text
 
-from ringfence.connector.store import open_store
-from ringfence.jobs.config import load_values
-from ringfence.jobs.sample_store import Plan, fill_store
-from ringfence.jobs.web.app import create_app
-from ringfence.jobs.web.context import Dashboard
-from ringfence.jobs.web.security import guard_of
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.config.load import load_values
+from ringfence.jobs.dashboard.app import create_app
+from ringfence.jobs.dashboard.context import Dashboard
+from ringfence.jobs.dashboard.security import guard_of
+from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 GOAL_MS, ASKS = 200, 40
 PATHS = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/5",
@@ -64,17 +64,17 @@ def main(predictions: int, folder: Path) -> int:
 
 
 def _measure(settings, store) -> dict[str, float]:
-    door = socket()
-    door.bind(("127.0.0.1", 0))
+    listener = socket()
+    listener.bind(("127.0.0.1", 0))
     app = create_app(Dashboard(settings, store, guard_of(settings)))
     server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [door]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     while not server.started:
         time.sleep(0.05)
     found = {}
     for path in PATHS:
-        times = [_ask(door.getsockname()[1], path) for _ in range(ASKS)]
+        times = [_ask(listener.getsockname()[1], path) for _ in range(ASKS)]
         found[path] = round(statistics.median(times), 1)
         most = statistics.quantiles(times, n=20)[-1]
         print(f"  {path:32} {found[path]:8.1f} ms (95 % within {most:.1f})")

@@ -42,9 +42,9 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / ".types")]
 sys.path += [str(ROOT / ".venv" / "bench")]  # where `make bench-conformal` puts TorchCP
 
-from ringfence.models.conformal import p_values, prediction_sets, threshold  # noqa: E402
-from ringfence.models.fused import aps_p_values, aps_sets  # noqa: E402
-from ringfence.models.keyed import uniforms  # noqa: E402
+from ringfence.models.conformal.fused import aps_p_values, aps_sets  # noqa: E402
+from ringfence.models.conformal.sets import p_values, prediction_sets, threshold  # noqa: E402
+from ringfence.models.hashing import uniforms  # noqa: E402
 from ringfence.models.scores import aps, aps_true  # noqa: E402
 
 ALPHA = 0.1

@@ -27,17 +27,17 @@ from benchmarks.growing import Accounts, arrive, import_graph, write_files
 from benchmarks.measuring import keep, show, wall_seconds
 from benchmarks.run import KNOWN, NEW, close_known, settings_file
 from benchmarks.server import SERVER
-from ringfence.connector import embedded
-from ringfence.connector.embedded import launch as launching
-from ringfence.connector.embedded.folder import DataFolder, ServerInfo
-from ringfence.connector.embedded.jars import repository_folder
-from ringfence.connector.embedded.options import configuration
-from ringfence.connector.graph import Graph, connect
-from ringfence.jobs.config import load as load_settings
-from ringfence.jobs.migrating import run_migrations
-from ringfence.jobs.scoring import run_scoring
-from ringfence.jobs.training import run_training
-from ringfence.jobs.workspace import open_workspace
+from ringfence.connector.neo4j import embedded
+from ringfence.connector.neo4j.driver import Graph, connect
+from ringfence.connector.neo4j.embedded import launch as launching
+from ringfence.connector.neo4j.embedded.folder import DataFolder, ServerInfo
+from ringfence.connector.neo4j.embedded.jars import repository_folder
+from ringfence.connector.neo4j.embedded.options import configuration
+from ringfence.jobs.config.load import load as load_settings
+from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.jobs.training.train import run_training
 
 NEO4J, GDS = "2026.01.4", "2.26.0"
 ENDPOINT = "+".join(

@@ -15,14 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.connector.embedded.jars import class_path
-from ringfence.connector.embedded.options import ServerOptions, jvm_arguments
-from ringfence.connector.graph import Graph
-from ringfence.models.sample import CLASSES
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.embedded.jars import class_path
+from ringfence.connector.neo4j.embedded.options import ServerOptions, jvm_arguments
+from ringfence.models.sample.accounts import ACCOUNT_CLASSES
 
 FEATURES, EACH, BLOCK = 64, 5, 100_000
 BEFORE = "2026-01-01T00:00:00Z"
-NAMES = list(CLASSES)
+NAMES = list(ACCOUNT_CLASSES)
 
 GROW = """
 UNWIND range(0, size($features) - 1) AS i

@@ -31,18 +31,18 @@ from benchmarks.measuring import (
     random_ends,
     show,
 )
-from ringfence.models.incremental import (
-    Incidence,
+from ringfence.models.inference import (
+    InferenceGraph,
+    InferencePlan,
     Outputs,
-    Plan,
     Tables,
     empty_tables,
     forward,
     forward_whole,
     plan_of,
 )
-from ringfence.models.incremental.incidence import heard, incidence_of, with_late
-from ringfence.models.incremental.tables import COLUMNS
+from ringfence.models.inference.graph import graph_of, incoming, with_late
+from ringfence.models.inference.state import TABLE_COLUMNS
 from ringfence.models.networks import build
 
 CLASSES, HIDDEN, CALIBRATION, ROUNDS = 10, 64, 2_000, 3
@@ -55,16 +55,16 @@ SPARE_GB = 2  # left to the rest of the machine
 
 
 def copied(tables: Tables) -> Tables:
-    return replace(tables, **{name: getattr(tables, name).copy() for name in COLUMNS})
+    return replace(tables, **{name: getattr(tables, name).copy() for name in TABLE_COLUMNS})
 
 
 @dataclass
 class Timed:
     """The least CPU seconds of a full pass and of each batch's pass, taken in turns."""
 
-    plan: Plan
+    plan: InferencePlan
     features: np.ndarray
-    arrived: dict[int, Incidence]
+    arrived: dict[int, InferenceGraph]
     calibration: np.ndarray
     tables: Tables
     full_seconds: float = np.inf
@@ -99,7 +99,7 @@ def pyg_seconds(network, name, graph, features):
     if (free := available_gb()) < needed:
         print(f"PyG's {name} would need about {needed:.0f} GB; {free:.0f} are free: left out")
         return None, None
-    near = heard(graph, np.arange(graph.size))
+    near = incoming(graph, np.arange(graph.size))
     index = torch.from_numpy(
         np.stack([near.sources.astype(np.int64), np.repeat(np.arange(graph.size), near.counts())])
     )
@@ -111,7 +111,7 @@ def pyg_seconds(network, name, graph, features):
 def measure(nodes, relationships, width, attachment, names, batches, with_pyg=True):
     rng = np.random.default_rng(1)
     ends = random_ends(rng, nodes, relationships, attachment)
-    graph = incidence_of(ends, nodes)
+    graph = graph_of(ends, nodes)
     most = max(batches)
     features = rng.standard_normal((nodes + most, width), dtype=np.float32)
     calibration = rng.choice(nodes, min(CALIBRATION, nodes // 4), replace=False)
@@ -158,7 +158,7 @@ def measure(nodes, relationships, width, attachment, names, batches, with_pyg=Tr
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--quick", action="store_true", help="a small graph, for a look")
+    parser.add_argument("--quick", action="store_true", help="a small graph")
     parser.add_argument("--no-curve", action="store_true")
     parser.add_argument("--only-curve", action="store_true", help="keep the table as it is")
     parser.add_argument("--no-pyg", action="store_true")

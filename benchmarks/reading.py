@@ -25,14 +25,14 @@ from typing import Any
 from benchmarks.measuring import ROOT, keep, show, wall_seconds
 from benchmarks.row_loops import WAYS
 from benchmarks.server import FEATURES, filled, running
-from ringfence.connector.embedded import ServerOptions
-from ringfence.connector.graph import Graph
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import create
-from ringfence.connector.refresh import Reader
-from ringfence.connector.watermark import count_nodes
-from ringfence.connector.whole import all_nodes, all_relationships
-from ringfence.jobs.sample_graph import SAMPLE_MAPPING
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.embedded import ServerOptions
+from ringfence.connector.neo4j.read.full import all_nodes, all_relationships
+from ringfence.connector.neo4j.read.sync import GraphReader
+from ringfence.connector.neo4j.read.watermark import count_nodes
+from ringfence.jobs.samples.accounts import SAMPLE_MAPPING
 
 FLOOR_NODES = "MATCH (n:Account) RETURN sum(size(n.features)), count(n.kind), max(n.created_at)"
 FLOOR_LINKS = "MATCH (a:Account)-[:PAID]->(b:Account) RETURN sum(a.id), sum(b.id)"
@@ -40,7 +40,7 @@ PACK = "UNWIND $rows AS row MATCH (n:Account {id: row[0]}) SET n.packed = row[1]
 LISTS, BYTES = SAMPLE_MAPPING, replace(SAMPLE_MAPPING, features=("packed",))
 LASTING = ServerOptions(heap="1g", page_cache="512m", quick=False)
 BLOCK = 10_000
-LOOKS = 20  # before anything is timed: a lasting server has compiled what it runs
+WARM_UP_READS = 20  # before anything is timed: a lasting server has compiled what it runs
 
 
 def in_a_process(way: str, graph: Graph, password: str) -> dict[str, float]:
@@ -57,16 +57,14 @@ def ours(graph: Graph, mapping: GraphMapping) -> dict[str, float]:
     """Both reads as a first read does them, the rows ending in a mirror's files."""
     with tempfile.TemporaryDirectory() as folder:
         mirror = create(Path(folder), "bench", FEATURES)
-        reader = Reader(graph, mapping, Path(folder), BLOCK, 0.0)
+        reader = GraphReader(graph, mapping, Path(folder), BLOCK, 0.0)
         expected = count_nodes(graph, mapping)
 
         def nodes() -> None:
-            reader.take_nodes(
-                mirror, all_nodes(graph, mapping, FEATURES, BLOCK, expected), expected
-            )
+            reader.add_nodes(mirror, all_nodes(graph, mapping, FEATURES, BLOCK, expected), expected)
 
         def relationships() -> None:
-            reader.take_sources(mirror, all_relationships(graph, mapping, BLOCK, expected))
+            reader.add_sources(mirror, all_relationships(graph, mapping, BLOCK, expected))
             mirror.add_relationships([])
 
         return {"nodes": wall_seconds(nodes)[0], "relationships": wall_seconds(relationships)[0]}
@@ -89,9 +87,9 @@ def least(old: dict[str, float] | None, new: dict[str, float]) -> dict[str, floa
 
 
 def timed(graph: Graph, password: str, rounds: int) -> dict[str, dict[str, float]]:
-    """The least seconds of every way, once looks have made the server compile what it runs."""
+    """The least seconds of every way, after warm-up reads: the server compiles what it runs."""
     ways: dict[str, dict[str, float]] = {}
-    for _ in range(LOOKS):
+    for _ in range(WARM_UP_READS):
         floor(graph), ours(graph, LISTS), ours(graph, BYTES)
     for _ in range(rounds):
         for way in WAYS:

@@ -24,16 +24,16 @@ import numpy as np
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
 from benchmarks.measuring import keep, show, wall_seconds
 from benchmarks.server import SERVER
-from ringfence.connector import embedded
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.graph import connect
-from ringfence.connector.refresh import identity
-from ringfence.jobs.config import load as load_settings
-from ringfence.jobs.migrating import run_migrations
-from ringfence.jobs.sample_graph import sample_toml
-from ringfence.jobs.scoring import RunReport, run_scoring
-from ringfence.jobs.training import run_training
-from ringfence.jobs.workspace import Workspace, open_workspace
+from ringfence.connector.neo4j import embedded
+from ringfence.connector.neo4j.driver import connect
+from ringfence.connector.neo4j.read.sync import mirror_identity
+from ringfence.jobs.config.load import load as load_settings
+from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.samples.accounts import sample_toml
+from ringfence.jobs.scoring.score import RunReport, run_scoring
+from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.jobs.training.train import run_training
 
 SIZES = [10_000, 100_000, 1_000_000]
 KNOWN, WARM, BATCHES, NEW = 10_000, 4, 4, 1_000
@@ -81,7 +81,7 @@ def settings_file(folder: Path, uri: str, network: str) -> Path:
 
 def close_known(workspace: Workspace) -> None:
     """Take what is there for evaluated: the first scoring of a graph is not what is measured."""
-    name = identity(workspace.graph, workspace.mapping)
+    name = mirror_identity(workspace.graph, workspace.mapping)
     mirror = mirrors.load(workspace.mirror, name)
     assert mirror is not None
     mirror.evaluated[:] = True
@@ -94,7 +94,7 @@ def one_batch(workspace: Workspace, pid: int) -> dict[str, Any]:
     row = {
         "new": report.new_nodes, "evaluated": report.evaluated, "seconds": seconds,
         **steps_of(report), "own_cpu": time.process_time() - own,
-        "server_cpu": server_cpu(pid) - theirs, "way": report.run["notes"][0],
+        "server_cpu": server_cpu(pid) - theirs, "way": report.run.notes[0],
     }  # fmt: skip
     show(row)
     return row

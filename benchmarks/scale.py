@@ -31,7 +31,7 @@ WIDTH, DEGREE, NEW, BLOCK = 64, 10, 1_000, 50_000
 
 
 def fill(mirror, rng, nodes):
-    from ringfence.connector.rows import NodeBlock
+    from ringfence.connector.neo4j.read.columns import NodeBlock
 
     for start in range(0, nodes, BLOCK):
         n = min(BLOCK, nodes - start)
@@ -58,9 +58,10 @@ def one_size(nodes: int) -> dict[str, object]:
 
     from ringfence.connector.mapping import GraphMapping, RelationshipMapping
     from ringfence.connector.mirror import create, load, save
-    from ringfence.jobs import forwarding, memory
-    from ringfence.jobs.model_files import SavedModel
-    from ringfence.jobs.tensors import Scaling
+    from ringfence.jobs.scoring import inference
+    from ringfence.jobs.setup import memory
+    from ringfence.jobs.training.model_files import SavedModel
+    from ringfence.jobs.training.tensors import Scaling
     from ringfence.models.networks import build
 
     torch.set_num_threads(1)
@@ -74,8 +75,8 @@ def one_size(nodes: int) -> dict[str, object]:
         folder = Path(name)
 
         def passed(mirror, wanted):
-            graph = forwarding.incidence(mirror, mapping)
-            return forwarding.outputs_at(folder / "f", model, mirror, mapping, graph, wanted)
+            graph = inference.inference_graph(mirror, mapping)
+            return inference.outputs_at(folder / "f", model, mirror, mapping, graph, wanted)
 
         def first():
             mirror = create(folder / "m", "g", WIDTH)
@@ -91,10 +92,10 @@ def one_size(nodes: int) -> dict[str, object]:
         calibration = rng.choice(nodes, 2_000, replace=False)
         mirror.advance()
         passed(mirror, calibration)  # compiles
-        forwarding._write_state(folder / "f" / f"v-{mirror.epoch}", {})
+        inference._write_state(folder / "f" / f"v-{mirror.epoch}", {})
         row["full_seconds"], _ = cpu_seconds(lambda: passed(mirror, calibration))
         save(mirror, folder / "m")
-        forwarding.keep(folder / "f", model, mirror)
+        inference.close_tables(folder / "f", model, mirror)
         steps = {}
 
         def run():
@@ -110,8 +111,8 @@ def one_size(nodes: int) -> dict[str, object]:
             wanted = np.concatenate([calibration, np.arange(at, at + NEW)])
             steps["forward"], found = cpu_seconds(lambda: passed(mirror, wanted))
             steps["save"], _ = cpu_seconds(lambda: save(mirror, folder / "m"))
-            forwarding.keep(folder / "f", model, mirror)
-            return found.words
+            inference.close_tables(folder / "f", model, mirror)
+            return found.sentence
 
         run()  # the first pass over the mapped tables brings them into memory
         row["words"] = run()

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ringfence.connector import embedded
-from ringfence.connector.embedded import ServerOptions
-from ringfence.connector.graph import Graph, connect
-from ringfence.connector.migrate_graph import create_user_indexes
-from ringfence.jobs.sample_graph import SAMPLE_MAPPING, batches, load
-from ringfence.models.sample import SampleGraph, sample_graph
+from ringfence.connector.neo4j import embedded
+from ringfence.connector.neo4j.driver import Graph, connect
+from ringfence.connector.neo4j.embedded import ServerOptions
+from ringfence.connector.neo4j.migrate import create_user_indexes
+from ringfence.jobs.samples.accounts import SAMPLE_MAPPING, batches, load
+from ringfence.models.sample.accounts import SampleGraph, sample_graph
 
 FEATURES = 64
 #: A server that stays up: memory for a million nodes, Java compiled in full.

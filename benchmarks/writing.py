@@ -18,7 +18,6 @@ within a round: the medians of the rates and of the rounds' ratios are shown.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Generator
 from types import SimpleNamespace
 
@@ -26,12 +25,12 @@ import numpy as np
 
 from benchmarks.measuring import keep, show, wall_seconds
 from benchmarks.server import SERVER, running
-from ringfence.connector import projection
-from ringfence.connector.ahead import ahead
-from ringfence.connector.graph import Graph
-from ringfence.connector.lease import Lease
-from ringfence.connector.migrate_graph import create_user_indexes, migrate_graph
-from ringfence.jobs.sample_graph import SAMPLE_MAPPING
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.migrate import create_user_indexes, migrate_graph
+from ringfence.connector.neo4j.prefetch import prefetch
+from ringfence.connector.neo4j.write import prediction_sets
+from ringfence.connector.store.lease import Lease
+from ringfence.jobs.samples.accounts import SAMPLE_MAPPING
 
 ROUNDS = 6
 PART = 2_000  # nodes written row by row in each round
@@ -67,8 +66,8 @@ def drawn(nodes: int) -> list[SimpleNamespace]:
                 project="bench",
                 node_key=f"i:{i}",
                 size=size,
-                p_values=json.dumps(rng.random(10).round(4).tolist()),
-                classes=json.dumps(names),
+                p_values=tuple(rng.random(10).round(4).tolist()),
+                classes=tuple(names),
             )
         )
     return rows
@@ -81,28 +80,28 @@ def run_of(seq: int) -> SimpleNamespace:
     )  # fmt: skip
 
 
-def prepared(rows: list, size: int) -> Generator[projection.PreparedSets, None, None]:
+def prepared(rows: list, size: int) -> Generator[prediction_sets.PreparedSets, None, None]:
     for start in range(0, len(rows), size):
-        yield projection.prepare_sets(rows[start : start + size], CLASSES)
+        yield prediction_sets.prepare_sets(rows[start : start + size], CLASSES)
 
 
 def write_blocks(graph: Graph, held: Lease, rows: list, size: int) -> None:
     run = run_of(1)
-    projection.write_run(graph, held, run, CLASSES)  # type: ignore[arg-type]
-    for sets in ahead(prepared(rows, size)):
-        missing = projection.write_sets(graph, held, SAMPLE_MAPPING, run, sets)  # type: ignore[arg-type]
+    prediction_sets.write_run(graph, held, run, CLASSES)  # type: ignore[arg-type]
+    for sets in prefetch(prepared(rows, size)):
+        missing = prediction_sets.write_sets(graph, held, SAMPLE_MAPPING, run, sets)  # type: ignore[arg-type]
         if missing:
             raise SystemExit(f"{len(missing)} nodes are missing")
 
 
 def one_by_one(graph: Graph, held: Lease, rows: list) -> None:
-    projection.write_run(graph, held, run_of(2), CLASSES)  # type: ignore[arg-type]
+    prediction_sets.write_run(graph, held, run_of(2), CLASSES)  # type: ignore[arg-type]
     with graph.driver.session() as session:
         for row in rows:
-            p = dict(zip(CLASSES, json.loads(row.p_values), strict=True))
+            p = dict(zip(CLASSES, row.p_values, strict=True))
             session.run(
                 ONE, key=int(row.node_key[2:]), run="bench/2", evaluated=f"one/{row.node_key}",
-                set=[[name, p[name]] for name in json.loads(row.classes)],
+                set=[[name, p[name]] for name in row.classes],
             ).consume()  # fmt: skip
 
 
@@ -121,7 +120,7 @@ def property_ways(graph: Graph, rows: list, few: int) -> dict[str, tuple[Callabl
     """The three ways of writing properties, their values made already."""
     found = graph.read("MATCH (n:Account) RETURN n.id AS key, elementId(n) AS id")
     ids = {row["key"]: row["id"] for row in found}
-    sets = projection.prepare_sets(rows, CLASSES).rows
+    sets = prediction_sets.prepare_sets(rows, CLASSES).rows
     places = [[key, own, p] for key, _, _, own, p in sets]
     named = [[key, [CLASSES[at] for at in own], p] for key, own, p in places[:few]]
     by_id = [[*one, ids[one[0]]] for one in places]

@@ -6,6 +6,8 @@ from ringfence.connector.errors import GraphError
 
 Key = str | int | float
 
+MAX_KEY_CHARS = 512  # of a typed key; longer ones don't fit a PostgreSQL index with room to spare
+
 
 def encode_key(value: object) -> str:
     """Return the typed text of a key property: ``i:1``, ``s:1`` or ``f:1.0``.
@@ -43,3 +45,19 @@ def decode_key(key: str) -> Key:
     if kind == "s":
         return text
     raise GraphError(found=f"{key!r} is not a typed key", needed="i:…, s:… or f:…")
+
+
+def typed_candidates(text: str) -> list[str]:
+    """Return the typed keys that a person may mean by `text`, likeliest first; a store decides.
+
+    >>> typed_candidates("12"), typed_candidates("s:12"), typed_candidates("a b")
+    (['i:12', 's:12', 'f:12.0'], ['s:12', 's:s:12'], ['s:a b'])
+    """
+    text = text.replace("\x00", "")
+    candidates = [text] if text[:2] in {"i:", "s:", "f:"} else []
+    for kind in (int, str, float):
+        try:
+            candidates.append(encode_key(kind(text)))
+        except (ValueError, OverflowError, GraphError):
+            continue
+    return list(dict.fromkeys(key for key in candidates if len(key) <= MAX_KEY_CHARS))

@@ -6,6 +6,11 @@ Both come with the development requirements; nothing is installed by hand. To us
         an EMPTY Neo4j: every test deletes all that is in it, so one process only (make WORKERS=0)
     RINGFENCE_TEST_POSTGRES_URL
         a PostgreSQL where databases may be created and dropped
+
+Markers say what a test needs, so that a lane can leave it out (`make test-fast`). They follow from
+the fixtures: a test that reaches `neo4j_server`, `postgres_server` or `browser` carries `neo4j`,
+`postgres` or `browser`. A test that starts a server by itself is marked where it stands; without
+the mark it fails.
 """
 
 import itertools
@@ -13,10 +18,11 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, LiteralString, cast
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -24,16 +30,63 @@ from neo4j import Driver, GraphDatabase
 from numpy.typing import NDArray
 from sqlalchemy import URL, create_engine, make_url, text
 
-from ringfence.connector import embedded
-from ringfence.connector.graph import Graph as ConnectedGraph
-from ringfence.connector.graph import connect
-from ringfence.jobs.config import load as load_settings
-from ringfence.jobs.migrating import run_migrations
-from ringfence.jobs.sample_graph import Batch, batches, reveal, sample_toml
-from ringfence.jobs.sample_graph import load as load_batch
-from ringfence.jobs.settings import Settings
-from ringfence.jobs.workspace import Workspace, open_workspace
-from ringfence.models.sample import SampleGraph, sample_graph
+from ringfence.connector.neo4j import embedded
+from ringfence.connector.neo4j.driver import Graph as ConnectedGraph
+from ringfence.connector.neo4j.driver import connect
+from ringfence.connector.neo4j.embedded import launch
+from ringfence.jobs.config.load import load as load_settings
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.samples.accounts import Batch, batches, reveal, sample_toml
+from ringfence.jobs.samples.accounts import load as load_batch
+from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.models.sample.accounts import SampleGraph, sample_graph
+
+SERVER_FIXTURES = {"neo4j_server": "neo4j", "postgres_server": "postgres", "browser": "browser"}
+
+_running: pytest.Item | None = None
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark every test by the servers that its fixtures reach."""
+    for item in items:
+        for fixture, marker in SERVER_FIXTURES.items():
+            if fixture in getattr(item, "fixturenames", ()):
+                item.add_marker(marker)
+        if item.get_closest_marker("statistics"):
+            item.add_marker("slow")
+        # this fixture asks for its server when it runs: SQLite's half needs none
+        if "sql_url" in getattr(item, "fixturenames", ()) and _parameter(item) == "postgresql":
+            item.add_marker("postgres")
+
+
+def _parameter(item: pytest.Item) -> object:
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get("sql_url") if callspec else None
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Know which test is running, and refuse a server to one that is not marked for it."""
+    global _running
+    _running = item
+    with mock.patch.object(launch, "_spawn", _spawn_where_marked(launch._spawn)):
+        return (yield)
+
+
+def _spawn_where_marked(spawn: Callable[..., Any]) -> Callable[..., Any]:
+    def spawn_where_marked(*arguments: Any) -> Any:
+        require_marker("neo4j")
+        return spawn(*arguments)
+
+    return spawn_where_marked
+
+
+def require_marker(name: str) -> None:
+    """Fail the running test if its marks do not say that it needs this server."""
+    if _running is not None and _running.get_closest_marker(name) is None:
+        pytest.fail(f"{_running.nodeid} starts a server: mark it with @pytest.mark.{name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +118,7 @@ class Neo4jServer:
 
 @pytest.fixture(scope="session")
 def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServer]:
+    require_marker("neo4j")
     uri = os.environ.get("RINGFENCE_TEST_NEO4J_URI")
     if uri:
         if "PYTEST_XDIST_WORKER" in os.environ:
@@ -130,6 +184,7 @@ def _drop(graph: Graph, kind: str, rows: list[dict[str, Any]]) -> None:
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[URL]:
     """The address of a PostgreSQL server (its maintenance database)."""
+    require_marker("postgres")
     configured = os.environ.get("RINGFENCE_TEST_POSTGRES_URL")
     if configured:
         yield make_url(configured).set(drivername="postgresql+psycopg")

@@ -9,13 +9,14 @@ from contextlib import contextmanager
 import pytest
 from sqlalchemy import update
 
-from ringfence.connector import schedules, tables
-from ringfence.jobs.audit_store import open_audit
-from ringfence.jobs.schedule.planning import planned, triggers
+from ringfence.connector.store import schedule, tables
+from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.schedule.jobs import JOBS
+from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
 
 LIMIT = 180  # seconds; nothing is judged by how long it takes, only by whether it comes
 FAR = "0 0 1 1 *"
-MAIN = "from ringfence.jobs.cli import main; main()"
+MAIN = "from ringfence.jobs.cli.app import main; main()"
 
 
 def env(settings, **more):
@@ -26,12 +27,9 @@ def env(settings, **more):
         "RINGFENCE_AUDIT_URL": settings.audit.url,
         "RINGFENCE_ENGINE_LEASE_SECONDS": "3",
         "RINGFENCE_ENGINE_WRITE_ROWS": "20",
-        "RINGFENCE_SCHEDULE_SCORE": "",
-        "RINGFENCE_SCHEDULE_AUDIT": "",
-        "RINGFENCE_SCHEDULE_RECONCILE": "",
         "RINGFENCE_SCHEDULE_TICK_SECONDS": "0.2",
         "RINGFENCE_SCHEDULE_RETRY_SECONDS": "0.5",
-    }
+    } | {f"RINGFENCE_SCHEDULE_{job.upper()}": "" for job in JOBS}
     if settings.audit.password is not None:
         found["RINGFENCE_AUDIT_PASSWORD"] = settings.audit.password.get_secret_value()
     return found | more
@@ -79,7 +77,7 @@ def ends(process, number=None):
 
 def rows(settings):
     with open_audit(settings) as store, store.reading() as connection:
-        return {row.job: row for row in schedules.rows(connection, settings.project)}
+        return {row.job: row for row in schedule.rows(connection, settings.project)}
 
 
 def make_overdue(settings, job):
@@ -94,15 +92,10 @@ def make_overdue(settings, job):
 def plan(settings, **times):
     """Write a schedule down as an earlier scheduler would have."""
     wanted = settings.model_copy(
-        update={
-            "schedule": settings.schedule.model_copy(
-                update={"score": "", "audit": "", "reconcile": ""} | times
-            )
-        }
+        update={"schedule": settings.schedule.model_copy(update=dict.fromkeys(JOBS, "") | times)}
     )
     with open_audit(settings) as store:
-        jobs = [planned(*pair) for pair in triggers(wanted).items()]
-        schedules.plan(store, settings.project, jobs)
+        schedule.plan(store, settings.project, planned_jobs(parse_triggers(wanted)))
 
 
 def count(log, event):

@@ -39,7 +39,7 @@ def test_networks_take_features_classes_and_a_width(name):
 def test_a_project_opens_from_its_file_and_gives_frames(grown, tmp_path):
     project = ringfence.open
     assert callable(project)
-    from ringfence.jobs.project import Project
+    from ringfence.jobs.project.api import Project
 
     opened = Project(grown.workspace.settings)
     assert opened.migrate() == []

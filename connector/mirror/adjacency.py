@@ -1,27 +1,35 @@
 """Relationships by node: a sorted base in mapped files, and what came since beside it.
 
-A relationship stands at both of its ends as (other end, code); the code is its type times two, plus
-one at the end it points to. Entries are packed into one number, node << 36 | other << 8 | code, so
-that sorting, finding and merging are operations on plain arrays: 2^28 nodes and 2^7 types fit.
+A relationship stands at both of its ends, packed as `format` says.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror.columns import Column, written
+from ringfence.connector.mirror.format import (
+    NODE_SHIFT,
+    OTHER_AND_CODE_MASK,
+    OTHER_SHIFT,
+    Ints,
+    Packed,
+    pack_entries,
+    points_here,
+    relationship_code,
+    turn_to_source,
+    unpack_codes,
+    unpack_ends,
+    unpack_types,
+)
 
-Ints = NDArray[np.int64]
-Packed = NDArray[np.uint64]
-MOST_TYPES = 128
-PENDING = 1 << 22  # relationships that may wait unsorted
-CHUNK = 1 << 18  # nodes per step of a merge: scratch memory stays small
-LEAST_LATE = 200_000  # entries; fewer are never worth a merge
+MAX_PENDING_RELATIONSHIPS = 1 << 22  # so many may wait unsorted
+NODES_PER_MERGE_STEP = 1 << 18  # scratch memory stays small
+MIN_LATE_ENTRIES_TO_MERGE = 200_000  # fewer are never worth a merge
 
 
 @dataclass(slots=True)
@@ -44,15 +52,15 @@ class Adjacency:
     pending: list[Packed] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, folder: Path) -> Adjacency:
-        """Return the relationships of no nodes."""
+    def empty(cls, folder: Path, tag: str = "0") -> Adjacency:
+        """Return the relationships of no nodes; `tag` names files that nothing else uses."""
         return cls(
             folder,
-            offsets=Column(folder / "offsets.0", np.int64),
-            others=Column(folder / "others.0", np.int32),
-            codes=Column(folder / "codes.0", np.uint8),
-            stamps=Column(folder / "stamps.0", np.int64),
-            log=Column(folder / "log.0", np.uint64),
+            offsets=Column(folder / f"offsets.{tag}", np.int64),
+            others=Column(folder / f"others.{tag}", np.int32),
+            codes=Column(folder / f"codes.{tag}", np.uint8),
+            stamps=Column(folder / f"stamps.{tag}", np.int64),
+            log=Column(folder / f"log.{tag}", np.uint64),
         )
 
     @property
@@ -69,10 +77,10 @@ class Adjacency:
         node, row = self.stamps.rows, 0
         for nodes, rows, version in self.marks:
             self.changed[node:nodes] = version
-            for ends in _ends(arrows[row:rows]):
+            for ends in unpack_ends(arrows[row:rows]):
                 self.changed[ends] = version
             node, row = nodes, rows
-        self.late = np.sort(np.concatenate([arrows, _turned(arrows)]))
+        self.late = np.sort(np.concatenate([arrows, turn_to_source(arrows)]))
 
     def grow(self, nodes: int, version: int) -> None:
         """Make room for new nodes."""
@@ -81,11 +89,11 @@ class Adjacency:
 
     def add(self, source: Ints, target: Ints, kind: int, version: int) -> None:
         """Take relationships of one type in; those that are known already change nothing."""
-        code = np.uint64(kind * 2 + 1)
-        self.pending.append(_pack(target, source, code))
-        if sum(map(len, self.pending)) > PENDING:
+        code = np.uint64(relationship_code(kind, points_here=True))
+        self.pending.append(pack_entries(target, source, code))
+        if sum(map(len, self.pending)) > MAX_PENDING_RELATIONSHIPS:
             self.settle(version)
-            if len(self.late) > max(LEAST_LATE, self.others.rows // 4):
+            if len(self.late) > max(MIN_LATE_ENTRIES_TO_MERGE, self.others.rows // 4):
                 self.merge(version)
 
     def settle(self, version: int) -> None:
@@ -99,14 +107,16 @@ class Adjacency:
         if not len(arrows):
             return
         self.log.append(arrows)
-        for ends in _ends(arrows):
+        for ends in unpack_ends(arrows):
             self.changed[ends] = version
-        self.late = np.sort(np.concatenate([self.late, arrows, _turned(arrows)]), kind="stable")
+        self.late = np.sort(
+            np.concatenate([self.late, arrows, turn_to_source(arrows)]), kind="stable"
+        )
 
     def is_due(self) -> bool:
         """Whether the late part has grown so large that a merge pays."""
         first = self.offsets.rows == 0 and len(self.changed) > 0
-        return first or len(self.late) > max(LEAST_LATE, self.others.rows // 8)
+        return first or len(self.late) > max(MIN_LATE_ENTRIES_TO_MERGE, self.others.rows // 8)
 
     def merge(self, version: int) -> None:
         """Write a new base that holds the late part; the old files stay until the next save.
@@ -120,15 +130,13 @@ class Adjacency:
         offsets = np.zeros(nodes + 1, np.int64)
         others = Column(name(f"others.{tag}"), np.int32)
         codes = Column(name(f"codes.{tag}"), np.uint8)
-        for start in range(0, nodes, CHUNK):
-            stop = min(start + CHUNK, nodes)
+        for start in range(0, nodes, NODES_PER_MERGE_STEP):
+            stop = min(start + NODES_PER_MERGE_STEP, nodes)
             entries = self.entries(start, stop)
-            others.append((entries >> np.uint64(8) & np.uint64((1 << 28) - 1)).astype(np.int32))
-            codes.append((entries & np.uint64(255)).astype(np.uint8))
-            counts = np.bincount(
-                (entries >> np.uint64(36)).astype(np.int64) - start, minlength=stop - start
-            )
-            offsets[start + 1 : stop + 1] = counts
+            node, other = unpack_ends(entries)
+            others.append(other.astype(np.int32))
+            codes.append(unpack_codes(entries))
+            offsets[start + 1 : stop + 1] = np.bincount(node - start, minlength=stop - start)
         self.offsets = written(name(f"offsets.{tag}"), np.cumsum(offsets))
         self.others, self.codes = others, codes
         self.stamps = written(name(f"stamps.{tag}"), self.changed)
@@ -137,36 +145,49 @@ class Adjacency:
 
     def entries(self, start: int, stop: int) -> Packed:
         """Return all entries of the nodes start .. stop, packed and sorted."""
-        low, high = np.searchsorted(self.late, np.array([start, stop], np.uint64) << np.uint64(36))
+        low, high = np.searchsorted(self.late, np.array([start, stop], np.uint64) << NODE_SHIFT)
         late = self.late[low:high]
         if start + 1 >= self.offsets.rows:
             return late
         offsets = self.offsets.array[start : stop + 1]
         nodes = np.repeat(np.arange(start, start + len(offsets) - 1), np.diff(offsets))
         part = slice(int(offsets[0]), int(offsets[-1]))
-        base = _pack(nodes, self.others.array[part], self.codes.array[part])
+        base = pack_entries(nodes, self.others.array[part], self.codes.array[part])
         return np.sort(np.concatenate([base, late]), kind="stable") if len(late) else base
+
+    def starting_at(self, rows: Ints) -> Ints:
+        """Return (source, target, type) of the relationships that start at some nodes [3, m]."""
+        ends = np.flatnonzero(np.diff(rows) != 1) + 1
+        runs = [part for part in np.split(rows, ends) if len(part)]
+        parts = [self.entries(int(part[0]), int(part[-1]) + 1) for part in runs]
+        entries = np.concatenate([np.empty(0, np.uint64), *parts])
+        entries = entries[~points_here(entries)]
+        return np.stack([*unpack_ends(entries), unpack_types(entries)])
 
     def edges(self) -> Ints:
         """Return (source, target, type) of all relationships, int64 [3, E]; for small graphs."""
         nodes = len(self.changed)
-        parts = [self.entries(at, min(at + CHUNK, nodes)) for at in range(0, nodes, CHUNK)]
+        parts = [
+            self.entries(at, min(at + NODES_PER_MERGE_STEP, nodes))
+            for at in range(0, nodes, NODES_PER_MERGE_STEP)
+        ]
         entries = np.concatenate([np.empty(0, np.uint64), *parts])
-        target, source = _ends(entries[(entries & np.uint64(1)) == 1])
-        kind = (entries[(entries & np.uint64(1)) == 1] & np.uint64(255)) >> np.uint64(1)
+        arrows = entries[points_here(entries)]
+        target, source = unpack_ends(arrows)
+        kind = unpack_types(arrows)
         order = np.lexsort((kind, target, source))
-        return np.stack([source[order], target[order], kind[order].astype(np.int64)])
+        return np.stack([source[order], target[order], kind[order]])
 
     def late_part(self) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8]]:
         """Return the late part by node: nodes [m], offsets [m + 1], others, codes."""
-        node, other = _ends(self.late)
+        node, other = unpack_ends(self.late)
         nodes, starts = np.unique(node, return_index=True)
         offsets = np.append(starts, len(node)).astype(np.int64)
-        return nodes, offsets, other.astype(np.int32), (self.late & np.uint64(255)).astype(np.uint8)
+        return nodes, offsets, other.astype(np.int32), unpack_codes(self.late)
 
     def _in_base(self, entries: Packed) -> NDArray[np.bool_]:
         """Which entries the base holds: a binary search inside each one's node, all at once."""
-        node, _ = _ends(entries)
+        node, _ = unpack_ends(entries)
         known = node + 1 < self.offsets.rows
         if not known.any() or not self.others.rows:
             return np.zeros(len(entries), np.bool_)
@@ -174,7 +195,7 @@ class Adjacency:
         low = np.where(known, offsets[np.where(known, node, 0)], 0)
         end = np.where(known, offsets[np.where(known, node, 0) + 1], 0)
         high = end.copy()
-        wanted = (entries & np.uint64((1 << 36) - 1)).astype(np.int64)
+        wanted = (entries & OTHER_AND_CODE_MASK).astype(np.int64)
         while (open_ := low < high).any():
             middle = (low + high) // 2
             below = self._at(np.where(open_, middle, 0)) < wanted
@@ -185,26 +206,7 @@ class Adjacency:
 
     def _at(self, places: Ints) -> Ints:
         other = self.others.array[places].astype(np.int64)
-        return other << 8 | self.codes.array[places].astype(np.int64)
-
-
-def _pack(node: NDArray[Any], other: NDArray[Any], code: Any) -> Packed:
-    left = node.astype(np.uint64) << np.uint64(36)
-    packed: Packed = left | other.astype(np.uint64) << np.uint64(8) | code
-    return packed
-
-
-def _ends(entries: Packed) -> tuple[Ints, Ints]:
-    """Node and other end of each entry."""
-    node = (entries >> np.uint64(36)).astype(np.int64)
-    return node, (entries >> np.uint64(8) & np.uint64((1 << 28) - 1)).astype(np.int64)
-
-
-def _turned(arrows: Packed) -> Packed:
-    """The same relationships as they stand at their sources."""
-    target, source = _ends(arrows)
-    code = (arrows & np.uint64(255)) - np.uint64(1)
-    return _pack(source, target, code)
+        return other << int(OTHER_SHIFT) | self.codes.array[places].astype(np.int64)
 
 
 def _distinct(values: Packed) -> Packed:

@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 1 << 24
+from ringfence.connector.files import open_private
+
+CHECKSUM_CHUNK_BYTES = 1 << 24
 
 
 class TornColumn(Exception):
@@ -53,7 +55,7 @@ class Column:
             return
         raw = np.ascontiguousarray(values, self.kind).reshape(-1).view(np.uint8).data
         mode = "r+b" if self.path.exists() else "w+b"
-        with self.path.open(mode) as file:
+        with open_private(self.path, mode) as file:
             file.seek(self.rows * self.row_bytes)
             file.write(raw)
         self.rows += len(values)
@@ -85,7 +87,7 @@ class Column:
         left, found = self.rows * self.row_bytes, 0
         try:
             with self.path.open("rb") as file:
-                while left and (chunk := file.read(min(CHUNK, left))):
+                while left and (chunk := file.read(min(CHECKSUM_CHUNK_BYTES, left))):
                     found = zlib.crc32(chunk, found)
                     left -= len(chunk)
         except OSError:
@@ -116,6 +118,20 @@ def written(path: Path, values: NDArray[Any]) -> Column:
     column = Column(path, values.dtype, values.shape[1] if values.ndim == 2 else None)
     column.append(values)
     return column
+
+
+def replaced(column: Column, name: str, rows: NDArray[Any], values: NDArray[Any]) -> Column:
+    """Return a copy of a column, in a file of its own, that holds `values` at `rows`."""
+    path = column.path.with_name(name)
+    path.unlink(missing_ok=True)
+    copy = Column(path, column.kind, column.width)
+    step = max(1, CHECKSUM_CHUNK_BYTES // max(column.row_bytes, 1))
+    for start in range(0, column.rows, step):
+        part = np.array(column.array[start : start + step])
+        inside = (rows >= start) & (rows < start + step)
+        part[rows[inside] - start] = values[inside]
+        copy.append(part)
+    return copy
 
 
 def _seal(path: Path) -> list[int]:

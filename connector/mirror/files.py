@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import time
@@ -13,17 +12,18 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.connector.files import write_atomically
 from ringfence.connector.mirror.adjacency import Adjacency
-from ringfence.connector.mirror.claims import SUFFIX, claim
 from ringfence.connector.mirror.columns import Column, TornColumn, column_from, written
-from ringfence.connector.mirror.keys import Keys
+from ringfence.connector.mirror.key_index import Keys
+from ringfence.connector.mirror.locks import SUFFIX, claim
 from ringfence.connector.mirror.mirror import Mirror
-from ringfence.connector.rows import Rejected
+from ringfence.connector.records import RejectedNode
 
 FORMAT = 3
 FILE = "mirror.json"
 PART = "reading.json"  # a first read that isn't finished
-MOST_MARKS = 1_000
+MAX_MARKS = 1_000
 EPOCH = re.compile(r"[0-9a-f]{12,}-[0-9a-f]{8}")
 BOOT = Path("/proc/sys/kernel/random/boot_id")
 
@@ -40,7 +40,7 @@ def load(folder: Path, identity: str) -> Mirror | None:
 
 
 def exists(folder: Path, identity: str) -> bool:
-    """Whether there is a manifest for `identity`; its files aren't looked at."""
+    """Whether there is a manifest for `identity`; its files aren't read."""
     return _manifest_has(folder, "identity", identity)
 
 
@@ -90,7 +90,7 @@ def save(mirror: Mirror, folder: Path) -> None:
     """
     adjacency = mirror.adjacency
     first = not _manifest_has(folder, "epoch", mirror.epoch) and adjacency.log.rows > 0
-    if first or adjacency.is_due() or len(adjacency.marks) > MOST_MARKS:
+    if first or adjacency.is_due() or len(adjacency.marks) > MAX_MARKS:
         adjacency.merge(mirror.version)
     else:
         adjacency.marks.append((mirror.size, adjacency.log.rows, mirror.version))
@@ -137,6 +137,9 @@ def _write_manifest(
         "dangling": mirror.dangling,
         "rejected": [(r.element_id, r.node_key, r.reason) for r in mirror.rejected.values()],
         "marks": marks,
+        "raw_counts": None if mirror.raw_counts is None else list(mirror.raw_counts.items()),
+        "settled": list(mirror.settled.items()),
+        "checked": mirror.checked,
         "columns": {name: column.facts() for name, column in columns.items()},
     }
     _write(path, meta)
@@ -181,7 +184,10 @@ def _open(place: Path, meta: dict[str, Any]) -> Mirror:
         evaluated=np.array(found["evaluated"].array, np.bool_),
         sources_read=np.array(found["sources"].array),
         dangling=[(a, b, kind) for a, b, kind in meta["dangling"]],
-        rejected={row[0]: Rejected(*row) for row in meta["rejected"]},
+        rejected={row[0]: RejectedNode(*row) for row in meta["rejected"]},
+        raw_counts=None if (raw := meta.get("raw_counts")) is None else dict(raw),
+        settled={kind: (low, high, at) for kind, (low, high, at) in meta.get("settled", [])},
+        checked=meta.get("checked", 0),
     )
 
 
@@ -195,12 +201,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 def _write(path: Path, meta: dict[str, Any]) -> None:
     body = json.dumps(meta)
-    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8") as file:
-        file.write(f"{zlib.crc32(body.encode()):08x}\n{body}")
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)
+    write_atomically(path, f"{zlib.crc32(body.encode()):08x}\n{body}")
 
 
 def _tidy(folder: Path, epoch: str, names: set[str]) -> None:

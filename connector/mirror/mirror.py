@@ -11,17 +11,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.changes import RelationshipBlock, TypedKeys
 from ringfence.connector.errors import GraphError
-from ringfence.connector.mirror.adjacency import MOST_TYPES, Adjacency
-from ringfence.connector.mirror.claims import Claim, claim
-from ringfence.connector.mirror.columns import Column
-from ringfence.connector.mirror.integers import ABSENT
-from ringfence.connector.mirror.keys import Keys
-from ringfence.connector.rows import NodeBlock, Rejected
+from ringfence.connector.files import make_private_folder
+from ringfence.connector.mirror.adjacency import Adjacency
+from ringfence.connector.mirror.columns import Column, replaced
+from ringfence.connector.mirror.format import MAX_RELATIONSHIP_TYPES
+from ringfence.connector.mirror.integer_keys import ABSENT
+from ringfence.connector.mirror.key_index import Keys
+from ringfence.connector.mirror.locks import Claim, claim
+from ringfence.connector.neo4j.read.columns import NodeBlock
+from ringfence.connector.neo4j.read.incremental import RelationshipBlock, TypedKeys
+from ringfence.connector.records import RejectedNode
 
 UNKNOWN = -1
-NOBODY = "-"  # stands for a key that can't be used; no typed key looks like it
+UNUSABLE_KEY = "-"  # stands for a key that can't be used; no typed key looks like it
 End = tuple[str, str, int]
 """A relationship by the keys of its source and target, and its type."""
 
@@ -34,7 +37,10 @@ class Mirror:
     every read that adds to it, also with one whose run never lives to save it. `evaluated` says
     which nodes are not open: evaluated as far as run `seq`, or members of the model `members_of`.
     `sources_read` [n or fewer] says, during a first read, how many relationship types of each node
-    have been read.
+    have been read. `raw_counts` has by type how many relationships were read between nodes that are
+    here, parallel ones too (None: not known); `settled`, by type, between which two numbers the
+    graph's count of those created before a time lies, and that time. `checked` is the row at which
+    the next comparison with the graph begins.
     """
 
     identity: str
@@ -54,8 +60,11 @@ class Mirror:
     class_names: list[str] = field(default_factory=list)
     evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     dangling: list[End] = field(default_factory=list)
-    rejected: dict[str, Rejected] = field(default_factory=dict)
+    rejected: dict[str, RejectedNode] = field(default_factory=dict)
     sources_read: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+    raw_counts: dict[int, int] | None = field(default_factory=dict)
+    settled: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    checked: int = 0
     claim: Claim | None = None
 
     @property
@@ -75,7 +84,7 @@ class Mirror:
 
     @property
     def features(self) -> NDArray[np.float32]:
-        """Features [n, width], mapped: only rows that are looked at are read."""
+        """Features [n, width], mapped: only rows that are used are read."""
         return self.feature_column.array
 
     @property
@@ -111,6 +120,26 @@ class Mirror:
         self.adjacency.grow(self.size, self.version)
         return np.arange(first, self.size)
 
+    def replace_nodes(self, blocks: list[NodeBlock]) -> None:
+        """Write other properties for nodes that are here; all that was computed counts as old.
+
+        The columns get new files: those of the last save stay until the next one.
+        """
+        self.advance()
+        for number, block in enumerate(blocks):
+            rows, tag = self.find(block.keys), f"{self.version}.{number}"
+            classes = self._class_indices(block.classes)
+            self.class_column = replaced(self.class_column, f"classes.{tag}", rows, classes)
+            self.created_column = replaced(
+                self.created_column, f"created_ns.{tag}", rows, block.created_ns
+            )
+            self.feature_column = replaced(
+                self.feature_column, f"features.{tag}", rows, block.features
+            )
+        self.adjacency.settle(self.version)
+        self.adjacency.changed[:] = self.version
+        self.adjacency.merge(self.version)  # writes the stamps
+
     def add_relationships(self, blocks: list[RelationshipBlock]) -> int:
         """Append relationships; one whose end isn't here yet waits. Return how many are new."""
         before = self.edge_count
@@ -119,7 +148,7 @@ class Mirror:
         late, self.dangling = self.dangling, []
         for kind in sorted({one[2] for one in late}):
             part = [one for one in late if one[2] == kind]
-            self.add_block(
+            self.take_block(
                 RelationshipBlock(kind, [a for a, _, _ in part], [b for _, b, _ in part])
             )
         self.adjacency.settle(self.version)
@@ -141,14 +170,31 @@ class Mirror:
         return self.keys.take(rows.tolist())
 
     def add_block(self, block: RelationshipBlock) -> NDArray[np.int64]:
+        """Take one block of relationships in that have not been counted yet; see `take_block`."""
+        rows, joined = self._take(block)
+        if self.raw_counts is not None:
+            self.raw_counts[block.type_index] = self.raw_counts.get(block.type_index, 0) + joined
+        return rows
+
+    def take_block(self, block: RelationshipBlock) -> NDArray[np.int64]:
         """Take one block in and return its sources' rows (-1: not here yet).
 
         `add_relationships` without blocks ends a series of them.
         """
-        if block.type_index >= MOST_TYPES:
+        return self._take(block)[0]
+
+    def forget_relationships(self) -> None:
+        """Begin anew with no relationships; the files of the last save stay until the next one."""
+        self.advance()
+        self.adjacency = Adjacency.empty(self.folder, str(self.version))
+        self.adjacency.grow(self.size, self.version)
+        self.dangling, self.raw_counts = [], {}
+
+    def _take(self, block: RelationshipBlock) -> tuple[NDArray[np.int64], int]:
+        if block.type_index >= MAX_RELATIONSHIP_TYPES:
             raise GraphError(
                 found=f"{block.type_index + 1} relationship types",
-                needed=f"at most {MOST_TYPES} in [[graph.relationships]]",
+                needed=f"at most {MAX_RELATIONSHIP_TYPES} in [[graph.relationships]]",
             )
         rows, target = self.rows_of(block.sources), self.rows_of(block.targets)
         place = np.arange(len(rows))
@@ -161,13 +207,13 @@ class Mirror:
             if ends is not None:
                 self.dangling.append((*ends, block.type_index))
         self.adjacency.add(source[here], target[here], block.type_index, self.version)
-        return rows
+        return rows, int(here.sum())
 
     def rows_of(self, keys: TypedKeys) -> NDArray[np.int64]:
         """Return the row of each key as it was read; -1 where it isn't here or can't be used."""
         if isinstance(keys, np.ndarray):
             return self.keys.find_integers(keys)
-        return self.find([NOBODY if key is None else key for key in keys])
+        return self.find([UNUSABLE_KEY if key is None else key for key in keys])
 
     def _release(self, keys: Sequence[str]) -> None:
         """A node that can be used now leaves the quarantine."""
@@ -197,7 +243,7 @@ def create(folder: Path, identity: str, width: int) -> Mirror:
     """Return an empty mirror in a folder of its own below `folder`."""
     epoch = f"{time.time_ns():x}-{secrets.token_hex(4)}"
     place = folder / epoch
-    place.mkdir(parents=True)
+    make_private_folder(place)
     mirror = Mirror(
         identity, width, place, epoch, Keys.empty(place), Adjacency.empty(place),
         Column(place / "classes", np.int32),

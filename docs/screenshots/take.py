@@ -15,17 +15,15 @@ from pathlib import Path
 
 import uvicorn
 from playwright.sync_api import Page, sync_playwright
-from sqlalchemy import select
 
 from ringfence.connector.keys import decode_key
-from ringfence.connector.store import Store
-from ringfence.connector.tables import prediction
-from ringfence.jobs.config import load
-from ringfence.jobs.settings import Settings
-from ringfence.jobs.web.app import create_app
-from ringfence.jobs.web.context import Dashboard
-from ringfence.jobs.web.security import guard_of
-from ringfence.jobs.workspace import open_workspace
+from ringfence.connector.store.queries.nodes import example_key
+from ringfence.jobs.config.load import load
+from ringfence.jobs.dashboard.app import create_app
+from ringfence.jobs.dashboard.context import Dashboard
+from ringfence.jobs.dashboard.pages import PAGES
+from ringfence.jobs.dashboard.security import guard_of
+from ringfence.jobs.project.workspace import open_workspace
 
 FLAGS = [
     "--no-sandbox",
@@ -34,15 +32,7 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
-PAGES = {
-    "today": "/",
-    "coverage": "/coverage",
-    "classes": "/classes",
-    "thresholds": "/thresholds",
-    "drift": "/drift",
-    "trail": "/trail",
-}
-DESK, PHONE = {"width": 1180, "height": 1200}, {"width": 390, "height": 1300}
+DESKTOP, PHONE = {"width": 1180, "height": 1200}, {"width": 390, "height": 1300}
 LAST_BOX = """Math.max(...[...document.querySelectorAll('.card, .verdict, .facts')]
   .map(box => Math.ceil(box.getBoundingClientRect().bottom)).filter(y => y < innerHeight - 16))"""
 
@@ -51,45 +41,34 @@ def main(config: Path, folder: Path, key: str | None) -> None:
     """Serve the project of `config` and photograph every page into `folder`."""
     settings = load(config)
     with open_workspace(settings) as workspace:
-        store = workspace.store
-        found = key or _some_key(store, settings)
-        server, url = _serve(Dashboard(settings, store, guard_of(settings)))
+        dashboard = Dashboard(settings, workspace.store, guard_of(settings))
+        node_key = key or decode_key(example_key(dashboard.queries) or "s:")
+        addresses = {page.name: page.address for page in PAGES if page.pictured}
+        addresses["node"] += f"?key={node_key}"
+        server, url = _serve(dashboard)
         try:
-            _photograph(url, folder, PAGES | {"node": f"/node?key={found}"})
+            _photograph(url, folder, addresses)
         finally:
             server.should_exit = True
 
 
-def _some_key(store: Store, settings: Settings) -> str:
-    """A node with two classes, of which one turned out right, and a handful of neighbours."""
-    query = select(prediction.c.node_key).where(
-        prediction.c.project == settings.project,
-        prediction.c.size == 2,
-        prediction.c.covered,
-        prediction.c.degree.between(6, 12),
-    )
-    first = query.order_by(prediction.c.seq.desc(), prediction.c.node_key).limit(1)
-    with store.reading() as connection:
-        return str(decode_key(connection.execute(first).scalar_one()))
-
-
 def _serve(dashboard: Dashboard) -> tuple[uvicorn.Server, str]:
-    door = socket.socket()
-    door.bind(("127.0.0.1", 0))
+    listener = socket.socket()
+    listener.bind(("127.0.0.1", 0))
     server = uvicorn.Server(uvicorn.Config(create_app(dashboard), log_level="warning"))
-    threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True).start()
+    threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True).start()
     while not server.started:
         time.sleep(0.05)
-    return server, f"http://127.0.0.1:{door.getsockname()[1]}"
+    return server, f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
-def _photograph(url: str, folder: Path, pages: dict[str, str]) -> None:
+def _photograph(url: str, folder: Path, addresses: dict[str, str]) -> None:
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        for name, path in pages.items():
-            _shot(browser.new_page(viewport=DESK), url + path, folder / f"{name}.png")
-        dark = browser.new_page(viewport=DESK, color_scheme="dark")
-        _shot(dark, url + pages["coverage"], folder / "coverage-dark.png")
+        for name, path in addresses.items():
+            _shot(browser.new_page(viewport=DESKTOP), url + path, folder / f"{name}.png")
+        dark = browser.new_page(viewport=DESKTOP, color_scheme="dark")
+        _shot(dark, url + addresses["coverage"], folder / "coverage-dark.png")
         phone = browser.new_page(viewport=PHONE, color_scheme="dark")
         _shot(phone, url + "/", folder / "today-phone.png")
         browser.close()

@@ -9,19 +9,19 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ringfence import __version__
-from ringfence.connector.times import words
-from ringfence.jobs import figures
-from ringfence.jobs.figures import Figure
-from ringfence.jobs.looking import Look
-from ringfence.jobs.report.svg import draw
-from ringfence.jobs.shown import TABLES, Shown, cell
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.times import format_time
+from ringfence.jobs.views import charts
+from ringfence.jobs.views.charts.model import Figure
+from ringfence.jobs.views.renderers.svg import draw
+from ringfence.jobs.views.tables import TABLES, Table, cell
 
-TABLE_ROWS = 60
+MAX_TABLE_ROWS = 60
 NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift", "models",
          "alarms", "quarantine", "chain")  # fmt: skip
 
 
-def html(look: Look, chain_words: str, now_ns: int) -> str:
+def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:
     """Return the whole page."""
     env = Environment(
         loader=PackageLoader("ringfence.jobs.report"),
@@ -31,43 +31,43 @@ def html(look: Look, chain_words: str, now_ns: int) -> str:
         lstrip_blocks=True,
     )
     env.globals |= {"cell": cell, "draw": lambda figure: Markup(draw(figure))}  # noqa: S704
-    total = look.total()
+    total = queries.total()
     return env.get_template("report.html").render(
-        project=look.project,
+        project=queries.project,
         version=__version__,
-        now=words(now_ns),
+        now=format_time(now_ns),
         style=Markup(_style()),  # noqa: S704
         total=total,
-        counts=look.counts(),
-        chain=chain_words,
-        figures=pictures(look),
-        tables=[_short(TABLES[name](look)) for name in NAMES],
+        counts=queries.counts(),
+        chain=chain_sentence,
+        figures=pictures(queries),
+        tables=[_short(TABLES[name].read(queries)) for name in NAMES],
     )
 
 
-def pictures(look: Look) -> list[Figure]:
+def pictures(queries: ProjectQueries) -> list[Figure]:
     """Return the figures that have something to show."""
-    per_run, watches, runs = look.coverage("run"), look.watches(), look.runs()
+    per_run, states, runs = queries.coverage("run"), queries.monitor_states(), queries.runs()
     every = [
-        figures.coverage_per_run(per_run),
-        figures.cumulative(look.coverage("total")),
-        figures.classes(look.named("class"), "classes", "Coverage by class"),
-        figures.classes(look.named("group"), "groups", "Coverage by group"),
-        figures.set_sizes(per_run),
-        figures.thresholds(runs),
-        figures.stakes(watches, 200),
-        figures.distances(watches),
+        charts.coverage_per_run(per_run),
+        charts.cumulative(queries.coverage("total")),
+        charts.coverage_by_name(queries.named("class"), "classes", "Coverage by class"),
+        charts.coverage_by_name(queries.named("group"), "groups", "Coverage by group"),
+        charts.set_sizes(per_run),
+        charts.thresholds(runs),
+        charts.capital(states, 200),
+        charts.distances(states),
     ]
-    return [figure for figure in every if figure.x]
+    return [figure for figure in every if not figure.empty]
 
 
-def _short(shown: Shown) -> dict[str, Any]:
+def _short(table: Table) -> dict[str, Any]:
     return {
-        "title": shown.title,
-        "columns": shown.columns,
-        "rows": shown.rows[:TABLE_ROWS],
-        "left": max(0, len(shown.rows) - TABLE_ROWS),
-        "empty": shown.empty,
+        "title": table.title,
+        "columns": table.columns,
+        "rows": table.rows[:MAX_TABLE_ROWS],
+        "left": max(0, len(table.rows) - MAX_TABLE_ROWS),
+        "empty": table.empty,
     }
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: the rank at small n, growing calibration, and the watch over arrival order."""
+"""Beyond the paper: the rank at small n, growing calibration, and the exchangeability monitor."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.jobs.reproduce.columns import chosen_steps, run_of
-from ringfence.jobs.reproduce.curves import TARGET
 from ringfence.jobs.reproduce.datasets import Dataset
+from ringfence.jobs.reproduce.figures.curves import TARGET
 from ringfence.jobs.reproduce.finished import full_logits
-from ringfence.jobs.reproduce.panels import COLOURS, Figure, Level, Line, Panel
 from ringfence.jobs.reproduce.protocol import Run, sequence_seed
 from ringfence.jobs.reproduce.published import ALPHA
-from ringfence.jobs.reproduce.running import GROUP, Plan
+from ringfence.jobs.reproduce.sequence_runs import GROUP, Plan
 from ringfence.jobs.reproduce.splits import Model
 from ringfence.jobs.reproduce.tables import TextTable
-from ringfence.models.conformal import threshold
-from ringfence.models.keyed import SCORE, uniforms
-from ringfence.models.martingales import Martingale
-from ringfence.models.rank import rank
-from ringfence.models.replay import replay
-from ringfence.models.sequences import GraphSequence, ordered_sequence
-from ringfence.models.smoothed import smoothed_p_values
-from ringfence.models.timeline import NodeScore, true_scores_over_time
-from ringfence.models.watch import Watch
+from ringfence.jobs.views.charts.model import COLOURS, Figure, Level, Line, Panel
+from ringfence.models.conformal.rank import rank
+from ringfence.models.conformal.sets import threshold
+from ringfence.models.exchangeability.martingales import Martingale
+from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
+from ringfence.models.exchangeability.smoothed_pvalues import smoothed_p_values
+from ringfence.models.hashing import SCORE, uniforms
+from ringfence.models.sequences.replay import replay
+from ringfence.models.sequences.sequence import GraphSequence, ordered_sequence
+from ringfence.models.sequences.timeline import NodeScore, true_scores_over_time
 
-__all__ = ["growing_figure", "small_n_table", "watch_figure"]
+__all__ = ["growing_figure", "monitor_figure", "small_n_table"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -132,7 +132,7 @@ def _on_arrival_both_ways(
     }
 
 
-def watch_figure(plan: Plan, name: str) -> Figure:
+def monitor_figure(plan: Plan, name: str) -> Figure:
     """Martingales on shuffled arrival, and on arrival in an order that means something."""
     data = plan.load(name)
     model = plan.model(data, 0)
@@ -153,13 +153,13 @@ def watch_figure(plan: Plan, name: str) -> Figure:
         Line(np.arange(1.0, len(c) + 1), c, "shuffled", COLOURS["NodeEx"], faint=i > 0)
         for i, (_, c) in enumerate(watched)
     )
-    words = "; ".join(f"{label}: {watch.words(DELTA)}" for label, (watch, _) in found.items())
+    words = "; ".join(f"{label}: {watch.describe(DELTA)}" for label, (watch, _) in found.items())
     times = (
         "" if data.time is not None else f" {data.title} has no dates: these orders are made up."
     )
     return Figure(
-        "watch",
-        f"The watch over exchangeability, {data.title}, GCN",
+        "monitor",
+        f"The exchangeability monitor, {data.title}, GCN",
         f"Mixture martingale over labels that become known run by run ({RUNS} runs, each compared "
         f"with all nodes known before). Shuffled arrival: {false} of {SHUFFLES} sequences raised "
         f"an alarm (at most {DELTA:.0%} would by Ville's bound). {words}.{times}",
@@ -185,7 +185,9 @@ def _meaningful_orders(data: Dataset, nodes: Ints, rng: np.random.Generator) -> 
     return orders
 
 
-def _watch(data: Dataset, model: Model, order: Ints, number: int) -> tuple[Watch, Floats]:
+def _watch(
+    data: Dataset, model: Model, order: Ints, number: int
+) -> tuple[ExchangeabilityMonitor, Floats]:
     """The watch after all labels, and log10 of the mixture's capital after each."""
     sequence = ordered_sequence(
         data.edges, data.nodes, model.context, order, calibration=model.calibration, steps=RUNS
@@ -195,7 +197,7 @@ def _watch(data: Dataset, model: Model, order: Ints, number: int) -> tuple[Watch
     smoothing = np.maximum(uniforms(data.key_strings, seed, "watch"), 2.0**-53)
     p = _run_by_run(data, model, sequence, score, smoothing, order)
     _, capital = Martingale.start("mixture").update_all(p)
-    return Watch.start().after(p), capital / math.log(10)
+    return ExchangeabilityMonitor.start().after(p), capital / math.log(10)
 
 
 def _run_by_run(

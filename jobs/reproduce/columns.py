@@ -11,17 +11,22 @@ from numpy.typing import NDArray
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.jobs.reproduce.protocol import Run, edge_run, node_run, sequence_seed
 from ringfence.jobs.reproduce.published import ALPHA
-from ringfence.jobs.reproduce.running import Plan
+from ringfence.jobs.reproduce.sequence_runs import Plan
 from ringfence.jobs.reproduce.splits import Model
-from ringfence.models.replay import Requests, replay
-from ringfence.models.timeline import Evaluated, NodeScore, Rule, evaluate
+from ringfence.models.sequences.replay import Requests, replay
+from ringfence.models.sequences.timeline import (
+    Evaluated,
+    NodeScore,
+    SequenceRule,
+    evaluate_requests,
+)
 
 __all__ = ["NAMES", "Curve", "arrival_curve", "chosen_steps", "fixed_curve", "judge", "run_of"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NAMES: Mapping[Rule, str] = {
+NAMES: Mapping[SequenceRule, str] = {
     "node": "NodeEx",
     "naive": "naive",
     "edge": "EdgeEx",
@@ -34,9 +39,9 @@ class Curve:
     """Coverage, mean set size and singleton-hit ratio by rule, at ``steps``; all in shares."""
 
     steps: Ints
-    coverage: Mapping[Rule, Floats]
-    size: Mapping[Rule, Floats]
-    hit: Mapping[Rule, Floats]
+    coverage: Mapping[SequenceRule, Floats]
+    size: Mapping[SequenceRule, Floats]
+    hit: Mapping[SequenceRule, Floats]
 
 
 def run_of(
@@ -55,15 +60,15 @@ def chosen_steps(run: Run, count: int = 40) -> Ints:
 
 
 def judge(
-    data: Dataset, model: Model, run: Run, requests: Requests, rules: tuple[Rule, ...]
+    data: Dataset, model: Model, run: Run, requests: Requests, rules: tuple[SequenceRule, ...]
 ) -> Evaluated:
     """Judge the requested nodes, each at its step."""
     known = run.sequence.calibration
     rows = replay(model.state, data.x, run.sequence, watched=known, requests=requests)
-    return evaluate(rows, known, data.y, run.score, ALPHA, rules)
+    return evaluate_requests(rows, known, data.y, run.score, ALPHA, rules)
 
 
-def arrival_curve(data: Dataset, model: Model, run: Run, rules: tuple[Rule, ...]) -> Curve:
+def arrival_curve(data: Dataset, model: Model, run: Run, rules: tuple[SequenceRule, ...]) -> Curve:
     """Of all nodes that came until each step, evaluated on arrival: the share covered."""
     nodes = run.arriving
     found = judge(data, model, run, Requests(nodes, run.sequence.node_step[nodes]), rules)
@@ -86,7 +91,7 @@ def fixed_curve(
     data: Dataset,
     model: Model,
     run: Run,
-    rules: tuple[Rule, ...],
+    rules: tuple[SequenceRule, ...],
     *,
     count: int = 40,
     only: NDArray[np.bool_] | None = None,

@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.jobs.reproduce.splits import Model
-from ringfence.models.replay import replay
-from ringfence.models.sequences import GraphSequence
+from ringfence.models.sequences.replay import replay
+from ringfence.models.sequences.sequence import GraphSequence
 
 __all__ = ["accuracy", "full_logits", "induced_logits"]
 

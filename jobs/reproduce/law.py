@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringfence.models.guarantee import expected_coverage
-from ringfence.models.rank import rank
+from ringfence.models.conformal.rank import rank
+from ringfence.models.guarantee.law import expected_coverage
 
 __all__ = ["Chance", "chance"]
 

@@ -15,7 +15,11 @@ from ringfence.jobs.reproduce.published import ALPHA
 from ringfence.jobs.reproduce.splits import Model
 from ringfence.models.networks import build
 from ringfence.models.scores import aps, daps, softmax64
-from ringfence.models.sequences import CoverageMatrix, coverage_matrix, scores_over_time
+from ringfence.models.sequences.sequence import (
+    CoverageMatrix,
+    coverage_matrix,
+    scores_over_time,
+)
 
 __all__ = ["DIFFUSION", "forward", "network_curve"]
 

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from ringfence.jobs.reproduce import interactive
-from ringfence.jobs.reproduce.figures import Drawn
-from ringfence.jobs.reproduce.running import Skipped
+from ringfence.jobs.reproduce.figures.draw import Drawn
+from ringfence.jobs.reproduce.findings import CLOSING, OPENING, findings
+from ringfence.jobs.reproduce.sequence_runs import Skipped
 from ringfence.jobs.reproduce.table import Row
 from ringfence.jobs.reproduce.tables import TextTable, as_csv, as_markdown, as_text
-from ringfence.jobs.reproduce.words import CLOSING, OPENING, findings
+from ringfence.jobs.views.renderers import plotly
 
 __all__ = ["write_results"]
 
@@ -75,13 +75,13 @@ def _page(
     drawn: Drawn,
     command: str,
 ) -> str:
-    live = bool(drawn.figures) and interactive.available()
-    script = f"<script>{interactive.library_script()}</script>" if live else ""
+    live = bool(drawn.figures) and plotly.available()
+    script = f"<script>{plotly.library_script()}</script>" if live else ""
     items = [*findings(rows), *(f"{one.name} skipped: {one.reason}" for one in skipped)]
     figures = [
         f"<h2>{html.escape(figure.title)}</h2>"
         + (
-            interactive.as_html(figure)
+            plotly.as_html(figure)
             if live
             else f'<img src="figures/{figure.name}.png" alt="{html.escape(figure.title)}">'
         )

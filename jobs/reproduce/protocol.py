@@ -20,19 +20,23 @@ from numpy.typing import NDArray
 
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.jobs.reproduce.splits import Model
-from ringfence.models.guarantee import effective_sample_size
-from ringfence.models.keyed import SCORE, uniforms
-from ringfence.models.replay import Requests, replay
-from ringfence.models.sequences import GraphSequence, edge_sequence, node_sequence
-from ringfence.models.timeline import Evaluated, NodeScore, Rule, evaluate
+from ringfence.models.guarantee.law import effective_sample_size
+from ringfence.models.hashing import SCORE, uniforms
+from ringfence.models.sequences.replay import Requests, replay
+from ringfence.models.sequences.sequence import GraphSequence, edge_sequence, node_sequence
+from ringfence.models.sequences.timeline import (
+    Evaluated,
+    NodeScore,
+    SequenceRule,
+    evaluate_requests,
+)
 
 __all__ = ["Run", "edge_record", "edge_run", "node_record", "node_run", "sequence_seed"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NODE_RULES: tuple[Rule, ...] = ("node", "naive")
-EDGE_RULES: tuple[Rule, ...] = ("edge", "edge_exact", "node", "naive")
-TIMES = ("arrival", "own", "last")
+NODE_RULES: tuple[SequenceRule, ...] = ("node", "naive")
+EDGE_RULES: tuple[SequenceRule, ...] = ("edge", "edge_exact", "node", "naive")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +129,7 @@ def _evaluate(
     run: Run,
     times: dict[str, Ints],
     alpha: float,
-    rules: tuple[Rule, ...],
+    rules: tuple[SequenceRule, ...],
 ) -> dict[str, Any]:
     nodes = run.arriving
     requests = Requests(np.tile(nodes, len(times)), np.concatenate(list(times.values())))
@@ -133,11 +137,13 @@ def _evaluate(
     rows = replay(
         model.state, data.x, run.sequence, watched=run.sequence.calibration, requests=requests
     )
-    judged = evaluate(rows, run.sequence.calibration, data.y, run.score, alpha, rules)
+    judged = evaluate_requests(rows, run.sequence.calibration, data.y, run.score, alpha, rules)
     return {time: _summary(judged, which == i, rules) for i, time in enumerate(times)}
 
 
-def _summary(judged: Evaluated, own: NDArray[np.bool_], rules: tuple[Rule, ...]) -> dict[str, Any]:
+def _summary(
+    judged: Evaluated, own: NDArray[np.bool_], rules: tuple[SequenceRule, ...]
+) -> dict[str, Any]:
     return {
         rule: {
             "covered": int(judged.covered[rule][own].sum()),

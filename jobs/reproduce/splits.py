@@ -12,9 +12,9 @@ from torch import Tensor
 
 from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import Dataset
-from ringfence.models.edges import canonical_edges
 from ringfence.models.networks import build
-from ringfence.models.training import train
+from ringfence.models.networks.edges import canonical_edges
+from ringfence.models.training.full_batch import train
 
 __all__ = ["PER_CLASS", "Model", "draw_split", "trained_model"]
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.jobs.reproduce.splits import Model
-from ringfence.models.conformal import threshold
-from ringfence.models.replay import Requests, replay
-from ringfence.models.thresholds import row_thresholds
+from ringfence.models.conformal.row_thresholds import row_thresholds
+from ringfence.models.conformal.sets import threshold
+from ringfence.models.sequences.replay import Requests, replay
 
 if TYPE_CHECKING:
     from ringfence.jobs.reproduce.protocol import Run

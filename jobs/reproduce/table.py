@@ -10,7 +10,7 @@ import numpy as np
 
 from ringfence.jobs.reproduce.law import Chance, chance
 from ringfence.jobs.reproduce.published import ALPHA, PUBLISHED, Published
-from ringfence.jobs.reproduce.running import GROUP, Results
+from ringfence.jobs.reproduce.sequence_runs import GROUP, Results
 
 __all__ = ["Cell", "Row", "row_of", "rows_of"]
 

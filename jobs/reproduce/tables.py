@@ -1,4 +1,4 @@
-"""The tables as they are shown: on a terminal, in Markdown and as CSV."""
+"""The tables as people read them: on a terminal, in Markdown and as CSV."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["TextTable", "as_csv", "as_markdown", "as_text"]
 
 @dataclass(frozen=True, slots=True)
 class TextTable:
-    """A table of words: every cell is ready to read."""
+    """A table of text: every cell is ready to read."""
 
     title: str
     note: str

@@ -1,1 +1,1 @@
-"""`ringfence schedule`: bells from the configuration, truth in the audit store."""
+"""`ringfence schedule`: times from the configuration, the decision in the audit store."""

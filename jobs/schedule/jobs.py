@@ -1,55 +1,58 @@
-"""What can be scheduled: each job runs on an open workspace and says in words how it went."""
+"""The registry of jobs that can be scheduled.
+
+A new job is a function in `job_functions` and an entry in `JOBS`. The settings of `[schedule]` and
+their page, the plan, the runner, `ringfence schedule --check` and `ringfence doctor` follow from
+it. The function is found by its name and not by an import statement, so that reading the
+configuration does not bring the code of every job, and torch with it.
+
+>>> list(JOBS)
+['score', 'audit', 'reconcile', 'verify', 'report']
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from ringfence.connector.refresh import Progress
-from ringfence.connector.schedules import Ended
-from ringfence.jobs.workspace import Workspace
+if TYPE_CHECKING:
+    from ringfence.connector.neo4j.read.sync import Progress
+    from ringfence.connector.store.schedule import Ended
+    from ringfence.jobs.project.workspace import Workspace
 
+    JobFunction = Callable[[Workspace, Progress], Ended]
 
-def score(workspace: Workspace, progress: Progress) -> Ended:
-    """Evaluate what is new."""
-    from ringfence.jobs.scoring import run_scoring
-
-    done = run_scoring(workspace, progress)
-    finished = f"finished {', '.join(map(str, done.recovered))}; " if done.recovered else ""
-    if done.seq is None:
-        return Ended("done", f"{finished}nothing to evaluate, {done.waiting} waiting")
-    return Ended("done", f"{finished}run {done.seq}: {done.evaluated} evaluated")
+FUNCTIONS_MODULE = "ringfence.jobs.schedule.job_functions"
 
 
-def audit(workspace: Workspace, progress: Progress) -> Ended:
-    """Take in classes that became known; a broken promise is an alarm, not a failure."""
-    from ringfence.jobs.auditing import run_audit
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A job: its name is its key under `[schedule]` and the name of its function."""
 
-    done = run_audit(workspace, progress)
-    verdict = done.total["words"] if done.total else "no runs yet"
-    return Ended("alarm" if done.alarm else "done", f"{done.newly_known} newly known; {verdict}")
+    name: str
+    default_trigger: str
+    """When it runs unless the configuration says otherwise; empty: never."""
 
+    description: str
+    """Meaning of its setting, for the reference page."""
 
-def reconcile(workspace: Workspace, progress: Progress) -> Ended:
-    """Compare graph and SQL, and repair."""
-    from ringfence.jobs.reconciling import run_reconcile
-
-    done = run_reconcile(workspace, repair=True, progress=progress)
-    return Ended("done", "nothing to repair" if done.clean else "repaired what differed")
-
-
-def report(workspace: Workspace, progress: Progress) -> Ended:
-    """Write the report as one page and as tables, into `[engine] folder`."""
-    from ringfence.jobs.report.writing import run_report
-
-    del progress
-    folder = workspace.settings.engine.folder / "report"
-    done = run_report(workspace.settings, folder, ("html", "csv"))
-    return Ended("done", f"{len(done.files)} files in {done.folder}")
+    def load_function(self) -> JobFunction:
+        """Import and return what the job does."""
+        return cast("JobFunction", getattr(import_module(FUNCTIONS_MODULE), self.name))
 
 
-JOBS: dict[str, Callable[[Workspace, Progress], Ended]] = {
-    "score": score,
-    "audit": audit,
-    "reconcile": reconcile,
-    "report": report,
+JOBS: dict[str, Job] = {
+    job.name: job
+    for job in (
+        Job(
+            "score",
+            "every 10 minutes",
+            'When to score: a cron line like `*/10 * * * *`, "every 10 minutes", or empty.',
+        ),
+        Job("audit", "every hour", "When to audit coverage."),
+        Job("reconcile", "30 3 * * *", "When to compare graph and SQL and repair."),
+        Job("verify", "0 4 * * *", "When to check that everything on record is as it was decided."),
+        Job("report", "", "When to write the report."),
+    )
 }

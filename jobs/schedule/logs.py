@@ -11,34 +11,40 @@ from typing import Any
 from ringfence.connector.errors import RingfenceError
 
 logger = logging.getLogger("ringfence.schedule")
+alarm_logger = logging.getLogger("ringfence.alarms")  # which channel failed, and why
 
 
-def configure(as_json: bool) -> None:
+def configure_logging(as_json: bool) -> None:
     """Write the scheduler's events to stderr, and keep other libraries' lines out of it.
 
     APScheduler's own lines would carry tracebacks, whose messages can hold values.
     """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLine() if as_json else TextLine())
-    logger.handlers = [handler]
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    for own in (logger, alarm_logger):
+        own.handlers = [handler]
+        own.setLevel(logging.INFO)
+        own.propagate = False
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
 
-def event(level: int, name: str, **fields: Any) -> None:
+def log_event(level: int, name: str, **fields: Any) -> None:
     """Log the event `name` with its fields."""
     logger.log(level, name, extra={"fields": fields})
 
 
-def one_line(error: RingfenceError) -> str:
+def describe_error(error: RingfenceError) -> str:
     """Return found, needed and next on one line.
 
-    >>> one_line(RingfenceError(found="no model", needed="one", next_step="ringfence train"))
-    'no model; needed: one; next: ringfence train'
+    >>> error = RingfenceError(found="no model", needed="a model", next_step="ringfence train")
+    >>> describe_error(error)
+    'no model; needed: a model; next: ringfence train'
     """
-    parts = (error.found, error.needed and f"needed: {error.needed}",
-             error.next_step and f"next: {error.next_step}")  # fmt: skip
+    parts = (
+        error.found,
+        error.needed and f"needed: {error.needed}",
+        error.next_step and f"next: {error.next_step}",
+    )
     return "; ".join(" ".join(part.split()) for part in parts if part)
 
 

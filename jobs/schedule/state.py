@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringfence.connector import schedules
-from ringfence.connector.store import Store
-from ringfence.connector.times import words
-from ringfence.jobs.display import table
+from ringfence.connector.store import schedule
+from ringfence.connector.store.engine import Store
+from ringfence.connector.times import format_time
 
 
 def read_schedule(store: Store, project: str) -> tuple[dict[str, Any], ...]:
@@ -19,16 +18,16 @@ def read_schedule(store: Store, project: str) -> tuple[dict[str, Any], ...]:
                 "job": row.job,
                 "trigger": f"{row.trigger} ({row.timezone})",
                 "state": _state(row, now),
-                "started": words(row.started_ns),
-                "ended": words(row.ended_ns),
+                "started": format_time(row.started_ns),
+                "ended": format_time(row.ended_ns),
                 "outcome": row.outcome,
                 "words": row.words,
-                "next": words(row.due_ns) if row.due_ns is not None else "switched off",
+                "next": format_time(row.due_ns) if row.due_ns is not None else "switched off",
                 "failures_in_a_row": row.failures,
-                "last_failure": words(row.failed_ns),
+                "last_failure": format_time(row.failed_ns),
                 "last_failure_words": row.failed_words,
             }
-            for row in schedules.rows(connection, project)
+            for row in schedule.rows(connection, project)
         )
 
 
@@ -38,11 +37,3 @@ def _state(row: Any, now: int) -> str:
     if row.due_ns is None:
         return "off"
     return "overdue" if row.due_ns <= now else "waiting"
-
-
-def show_schedule(rows: tuple[dict[str, Any], ...]) -> None:
-    """Print the jobs as a table, where there are any."""
-    if rows:
-        names = ("job", "trigger", "state", "started", "outcome", "next", "failures_in_a_row")
-        titles = [name.replace("_", " ") for name in names]
-        table("Schedule", titles, [[row[name] for name in names] for row in rows])

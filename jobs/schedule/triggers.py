@@ -17,59 +17,63 @@ from apscheduler.triggers.interval import IntervalTrigger
 
 from ringfence.connector.errors import ConfigError
 
-SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
-DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
+UNIT_SECONDS = {"second": 1, "minute": 60, "hour": 3_600, "day": 86_400}
+MAX_INTERVAL_SECONDS = 366 * UNIT_SECONDS["day"]
+CRON_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat", "sun")
 EVERY = re.compile(r"every\s+(?:(\d+)\s+)?(second|minute|hour|day)s?")
 EXAMPLES = '"*/10 * * * *" (minute hour day month weekday), "every 10 minutes", or "" for never'
+CHECK = "ringfence schedule --check"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """A trigger as configured; `zone` says in which time zone a cron line's hours are meant."""
+    """A trigger as configured, and the APScheduler trigger that follows it.
+
+    `zone` says in which time zone the hours of a cron line are meant.
+    """
 
     text: str
     zone: str
-    bell: CronTrigger | IntervalTrigger
+    timer: CronTrigger | IntervalTrigger
 
     @property
     def is_interval(self) -> bool:
-        """Whether it counts from the last start instead of from the clock on the wall."""
-        return isinstance(self.bell, IntervalTrigger)
+        """Whether it counts from the last start instead of by the calendar."""
+        return isinstance(self.timer, IntervalTrigger)
 
     def next_after(self, ns: int) -> int:
         """Return the first time strictly after `ns`, both in nanoseconds since 1970.
 
-        >>> parse("every 2 minutes", "UTC", "score").next_after(0) // 10**9
+        >>> parse_trigger("every 2 minutes", "UTC", "score").next_after(0) // 10**9
         120
-        >>> parse("30 2 * * *", "Europe/Berlin", "audit").next_after(0) // 3_600 / 10**9
+        >>> parse_trigger("30 2 * * *", "Europe/Berlin", "audit").next_after(0) // 3_600 / 10**9
         1.5
         """
         moment = EPOCH + timedelta(microseconds=ns // 1_000)
-        if isinstance(self.bell, IntervalTrigger):
-            found = moment + self.bell.interval
+        if isinstance(self.timer, IntervalTrigger):
+            following = moment + self.timer.interval
         else:
-            found = self.bell.get_next_fire_time(None, moment + timedelta(microseconds=1))
-        if found is None:
+            following = self.timer.get_next_fire_time(None, moment + timedelta(microseconds=1))
+        if following is None:
             raise _never(self.text, "[schedule]")
-        since: timedelta = found.astimezone(UTC) - EPOCH
+        since: timedelta = following.astimezone(UTC) - EPOCH
         return since // timedelta(microseconds=1) * 1_000
 
 
-def parse(text: str, zone: str, job: str) -> Trigger:
+def parse_trigger(text: str, zone: str, job: str) -> Trigger:
     """Read a trigger of `job`; raise `ConfigError` for one that can't be read or never fires.
 
-    >>> parse("every hour", "UTC", "score").is_interval
+    >>> parse_trigger("every hour", "UTC", "score").is_interval
     True
     """
     where = f"[schedule] {job}"
     check_zone(zone)
-    words = " ".join(text.lower().split())
-    bell = _interval(words, where) if words.startswith("every") else _cron(words, zone, where)
-    found = Trigger(text, zone, bell)
-    if bell.get_next_fire_time(None, datetime.now(UTC)) is None:
+    plain = " ".join(text.lower().split())
+    timer = _interval(plain, where) if plain.startswith("every") else _cron(plain, zone, where)
+    if timer.get_next_fire_time(None, datetime.now(UTC)) is None:
         raise _never(text, where)
-    return found
+    return Trigger(text, zone, timer)
 
 
 def check_zone(name: str) -> None:
@@ -80,29 +84,29 @@ def check_zone(name: str) -> None:
         raise ConfigError(
             found=f"[schedule] timezone is {name!r}, which this machine doesn't know",
             needed="a name of the IANA list, like UTC or Europe/Berlin",
-            next_step="correct it; where every name is unknown: pip install tzdata",
+            next_step="correct [schedule] timezone; where every name is unknown: "
+            "pip install tzdata",
         ) from None
 
 
-def _interval(words: str, where: str) -> IntervalTrigger:
-    match = EVERY.fullmatch(words)
-    seconds = int(match[1] or 1) * SECONDS[match[2]] if match else 0
-    if not 0 < seconds <= 366 * SECONDS["day"]:
-        raise ConfigError(found=f"{where} is {words!r}", needed=EXAMPLES)
+def _interval(text: str, where: str) -> IntervalTrigger:
+    match = EVERY.fullmatch(text)
+    seconds = int(match[1] or 1) * UNIT_SECONDS[match[2]] if match else 0
+    if not 0 < seconds <= MAX_INTERVAL_SECONDS:
+        raise _unreadable(f"{where} is {text!r}", where)
     return IntervalTrigger(seconds=seconds, timezone=UTC)
 
 
-def _cron(words: str, zone: str, where: str) -> CronTrigger:
-    fields = words.split()
+def _cron(text: str, zone: str, where: str) -> CronTrigger:
+    fields = text.split()
     if len(fields) != 5:
-        raise ConfigError(
-            found=f"{where} is {words!r}: {len(fields)} fields where cron has 5", needed=EXAMPLES
-        )
+        raise _unreadable(f"{where} is {text!r}: {len(fields)} fields where cron has 5", where)
     minute, hour, day, month, weekday = fields
     if day != "*" and weekday != "*":
         raise ConfigError(
-            found=f"{where} is {words!r}: a day of the month and a weekday",
+            found=f"{where} is {text!r}: a day of the month and a weekday",
             needed="one of the two; crontab reads both together as `either`, people as `both`",
+            next_step=f"correct {where}, then: {CHECK}",
         )
     try:
         return CronTrigger(
@@ -114,7 +118,7 @@ def _cron(words: str, zone: str, where: str) -> CronTrigger:
             timezone=ZoneInfo(zone),
         )
     except ValueError as error:
-        raise ConfigError(found=f"{where} is {words!r}: {error}", needed=EXAMPLES) from None
+        raise _unreadable(f"{where} is {text!r}: {error}", where) from None
 
 
 def _weekdays(field: str) -> str:
@@ -134,12 +138,21 @@ def _weekday(part: str) -> str:
     last = int(match[2]) if match[2] else 6 if match[3] else first
     if last < first:
         raise ValueError(f"the days {part} run backwards")
-    return ",".join(dict.fromkeys(DAYS[number] for number in range(first, last + 1, step)))
+    return ",".join(dict.fromkeys(CRON_WEEKDAYS[number] for number in range(first, last + 1, step)))
+
+
+def _unreadable(found: str, where: str) -> ConfigError:
+    section, key = where.split()
+    return ConfigError(
+        found=found,
+        needed=EXAMPLES,
+        next_step=f'write {key} = "every 10 minutes" under {section}, then: {CHECK}',
+    )
 
 
 def _never(text: str, where: str) -> ConfigError:
     return ConfigError(
         found=f"{where} is {text!r}, a time that never comes",
         needed="a day that exists in its month",
-        next_step="correct it, then: ringfence schedule --check",
+        next_step=f"correct {where}, then: {CHECK}",
     )

@@ -33,7 +33,6 @@ class APPNP(torch.nn.Module):
 
     default_learning_rate: ClassVar[float] = 1e-2
     default_weight_decay: ClassVar[float] = 1e-4
-    hops: ClassVar[int] = 10
 
     def __init__(
         self,

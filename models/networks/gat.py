@@ -37,7 +37,6 @@ class GAT(torch.nn.Module):
 
     default_learning_rate: ClassVar[float] = 1e-2
     default_weight_decay: ClassVar[float] = 1e-2
-    hops: ClassVar[int] = 2
 
     def __init__(
         self,

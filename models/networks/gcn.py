@@ -16,9 +16,9 @@ __all__ = ["GCN"]
 class GCN(torch.nn.Module):
     """Two graph convolutions: logits = A relu(A x W1 + b1) W2 + b2.
 
-    A = D^-1/2 (adjacency + I) D^-1/2, D its row sums: every node hears itself through the loop that
-    the layer adds. A new edge changes D at both ends, so it rescales all messages of both nodes. A
-    parallel edge would count twice: pass edges through ``canonical_edges`` first.
+    A = D^-1/2 (adjacency + I) D^-1/2, D its row sums: every node receives its own message through
+    the loop that the layer adds. A new edge changes D at both ends, so it rescales all messages of
+    both nodes. A parallel edge would count twice: pass edges through ``canonical_edges`` first.
 
     Weights: ``conv1.lin.weight`` [hidden, in_features], ``conv1.bias`` [hidden],
     ``conv2.lin.weight`` [classes, hidden], ``conv2.bias`` [classes]. Dropout on the hidden layer
@@ -33,7 +33,6 @@ class GCN(torch.nn.Module):
 
     default_learning_rate: ClassVar[float] = 1e-3
     default_weight_decay: ClassVar[float] = 1e-2
-    hops: ClassVar[int] = 2
 
     def __init__(
         self, in_features: int, classes: int, hidden: int = 64, dropout: float = 0.6

@@ -28,7 +28,6 @@ class MLP(torch.nn.Module):
 
     default_learning_rate: ClassVar[float] = 5e-3
     default_weight_decay: ClassVar[float] = 1e-2
-    hops: ClassVar[int] = 0
 
     def __init__(
         self, in_features: int, classes: int, hidden: int = 64, dropout: float = 0.8

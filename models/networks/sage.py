@@ -35,7 +35,6 @@ class SAGE(torch.nn.Module):
 
     default_learning_rate: ClassVar[float] = 1e-2
     default_weight_decay: ClassVar[float] = 5e-4
-    hops: ClassVar[int] = 2
 
     def __init__(
         self, in_features: int, classes: int, hidden: int = 64, dropout: float = 0.5

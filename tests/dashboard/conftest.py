@@ -12,12 +12,13 @@ from urllib.parse import quote, urlencode
 import pytest
 import uvicorn
 
-from ringfence.connector.store import open_store
-from ringfence.jobs.config import load_values
-from ringfence.jobs.sample_store import Plan, fill_store
-from ringfence.jobs.web.app import create_app
-from ringfence.jobs.web.context import Dashboard
-from ringfence.jobs.web.security import guard_of
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.config.load import load_values
+from ringfence.jobs.dashboard.app import create_app
+from ringfence.jobs.dashboard.connections import request_limits
+from ringfence.jobs.dashboard.context import Dashboard
+from ringfence.jobs.dashboard.security import guard_of
+from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 FLAGS = [
     "--no-sandbox",
@@ -91,17 +92,20 @@ def open_site(settings, plan):
     store = open_store(settings.audit.url)
     fill_store(store, settings, plan)
     dashboard = Dashboard(settings, store, guard_of(settings))
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
         config = uvicorn.Config(
-            create_app(dashboard), log_level="error", timeout_graceful_shutdown=5
+            create_app(dashboard),
+            log_level="error",
+            timeout_graceful_shutdown=5,
+            **request_limits(),
         )
         server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [door]}, daemon=True)
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)
         thread.start()
         while not server.started:
             time.sleep(0.02)
-        yield Site(door.getsockname()[1], dashboard, plan)
+        yield Site(listener.getsockname()[1], dashboard, plan)
         server.should_exit = True
         thread.join(30)
     store.close()

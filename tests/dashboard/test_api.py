@@ -17,6 +17,7 @@ def test_metrics_and_health_answer(site):
     assert site.ask("/readyz").status == 200
 
 
+@pytest.mark.slow
 def test_the_api_keeps_what_its_description_says(site):
     schemathesis = pytest.importorskip("schemathesis")
     from hypothesis import HealthCheck, given
@@ -36,13 +37,14 @@ def test_the_api_keeps_what_its_description_says(site):
         keeps()
 
 
+@pytest.mark.slow
 def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
     folder = site.dashboard.settings.engine.folder.parent
     (folder / "ringfence.toml").write_text(
         f"project = {json.dumps(site.dashboard.settings.project)}\n[graph]\nlabel = 'A'\n"
         "key = 'id'\nfeatures = 'f'\nclass_property = 'kind'\n"
     )
-    command = [sys.executable, "-c", "from ringfence.jobs.cli import main; main()"]
+    command = [sys.executable, "-c", "from ringfence.jobs.cli.app import main; main()"]
     with subprocess.Popen(
         [*command, "serve", "--port", "0", "--json"],
         cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -63,8 +65,9 @@ def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
 def test_serving_needs_no_torch():
     script = (
         "import sys\n"
-        "import ringfence.jobs.serving, ringfence.jobs.web.app, ringfence.jobs.report.writing\n"
-        "import ringfence.jobs.report.page, ringfence.jobs.explaining\n"
+        "import ringfence.jobs.dashboard.server, ringfence.jobs.dashboard.app\n"
+        "import ringfence.jobs.report.write\n"
+        "import ringfence.jobs.report.page, ringfence.jobs.views.explain\n"
         "assert not {'torch', 'torch_geometric'} & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

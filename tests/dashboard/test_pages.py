@@ -7,20 +7,31 @@ from urllib.parse import quote
 
 from sqlalchemy import text
 
-from ringfence.jobs import printing
-from ringfence.jobs.explain import explain, record_of, state_words
-from ringfence.jobs.shown import TABLES, Column, Shown, as_csv
-from ringfence.jobs.web import pages
-from ringfence.jobs.web.rendering import render
+from ringfence.jobs.cli.commands.explain import print_explanation
+from ringfence.jobs.dashboard.html import render
+from ringfence.jobs.dashboard.pages import PAGES
+from ringfence.jobs.dashboard.pages.node import show_node
+from ringfence.jobs.views.explain import ExplainedNeighbour, describe_class, explain, record_of
+from ringfence.jobs.views.tables import TABLES, Column, Table, as_csv
 
-PAGES = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/2",
-         "/runs/compare?a=1&b=3", "/node", "/trail")  # fmt: skip
+QUERIES = {"/runs/compare": "?a=1&b=3"}
+PATHS = tuple(page.address.format(seq=2) + QUERIES.get(page.address, "") for page in PAGES)
+
+
+def test_every_page_is_opened_by_these_tests_and_stands_in_the_navigation(site):
+    assert PATHS == ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
+                     "/runs/compare?a=1&b=3", "/runs/2", "/node", "/trail")  # fmt: skip
+    body = site.ask("/").body.decode()
+    for page in PAGES:
+        entry = f'<a href="{page.address}"'
+        assert (f"{entry} aria-current" in body) == (page.address == "/")
+        assert (entry in body) == (page.part_of is None)
 
 
 def test_every_page_opens_runs_no_hostile_name_and_asks_no_other_host(site, visiting):
     hostile = site.plan.classes
     with visiting() as seen:
-        for path in (*PAGES, site.node_path, "/node?key=" + quote(hostile[2]), "/nowhere"):
+        for path in (*PATHS, site.node_path, "/node?key=" + quote(hostile[2]), "/nowhere"):
             seen.problems.clear()
             seen.open(site.url + path)
             assert seen.page.evaluate("window.hit") is None, path
@@ -46,12 +57,12 @@ def test_a_page_that_did_not_escape_would_be_noticed(site, visiting):
 def test_neighbours_with_hostile_names_are_drawn_as_text(site, visiting):
     one, two, three, _ = site.plan.classes
     around = (
-        {"key": one, "class": two, "set": None, "role": None},
-        {"key": two, "class": None, "set": [three], "role": None},
-        {"key": three, "class": None, "set": [], "role": None},
+        ExplainedNeighbour(one, two, None, None),
+        ExplainedNeighbour(two, None, (three,), None),
+        ExplainedNeighbour(three, None, (), None),
     )
-    found = replace(explain(site.dashboard.look, site.key), neighbours=around)
-    body = render("node.html", **pages.node(found, one), here="/node", project=one, csrf="")
+    found = replace(explain(site.dashboard.queries, site.key), neighbours=around)
+    body = render("node.html", **show_node(found, one), here="/node", project=one, csrf="")
     with visiting() as seen:
         seen.page.set_content(body)  # no policy stands in the way here
         assert seen.page.evaluate("window.hit") is None
@@ -80,7 +91,7 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
 
     for scheme in ("light", "dark"):
         with visiting(color_scheme=scheme) as seen:
-            for path in (*PAGES, site.node_path):
+            for path in (*PATHS, site.node_path):
                 seen.open(site.url + path)
                 found = Axe().run(seen.page).response["violations"]
                 grave = [
@@ -98,7 +109,7 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
 def test_a_phone_shows_pages_without_sideways_scrolling_in_the_dark(site, visiting):
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
     with visiting(**phone) as seen:
-        for path in (*PAGES, site.node_path):
+        for path in (*PATHS, site.node_path):
             seen.open(site.url + path)
             wide = seen.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, path
@@ -113,21 +124,21 @@ def test_every_table_downloads_as_csv_and_formulas_are_tamed(site):
         assert answer.status == 200
         assert answer.headers["Content-Type"].startswith("text/csv")
         assert "attachment" in answer.headers["Content-Disposition"]
-    shown = as_csv(Shown("x", "x", (Column("a", "a"),), [{"a": "=1+1"}, {"a": "plain"}]))
+    shown = as_csv(Table("x", "x", (Column("a", "a"),), [{"a": "=1+1"}, {"a": "plain"}]))
     assert shown.splitlines() == ["a", "'=1+1", "plain"]
 
 
 def test_the_terminal_tells_the_same_of_a_node_as_its_page(site, capsys):
-    found = explain(site.dashboard.look, site.key)
-    printing.explanation(found)
+    found = explain(site.dashboard.queries, site.key)
+    print_explanation(found)
     said = "".join(capsys.readouterr().out.split())
     page = html.unescape(site.ask(site.node_path).body.decode())
-    facts = [found.words, state_words(found), *(value for _, value in record_of(found))]
+    facts = [found.sentence, describe_class(found), *(value for _, value in record_of(found))]
     for fact in facts:
         assert "".join(fact.split()) in said, fact
         assert fact[1:] in page, fact
     assert len(found.p_values) == 4
-    assert all(f"{bar['p']:.3f}" in page for bar in found.p_values)
+    assert all(f"{bar.p:.3f}" in page for bar in found.p_values)
 
 
 def test_the_chain_is_verified_and_an_edit_is_shown(site):
@@ -137,8 +148,21 @@ def test_the_chain_is_verified_and_an_edit_is_shown(site):
     with site.dashboard.store.transaction() as connection:
         connection.execute(text("DROP TRIGGER audit_no_update"))
         connection.execute(text("UPDATE audit SET body = body || ' ' WHERE n = 3"))
-    site.dashboard.verified = None
     assert "BROKEN: chain entry 3" in site.ask("/trail").body.decode()
     with site.dashboard.store.transaction() as connection:
         connection.execute(text("UPDATE audit SET body = rtrim(body) WHERE n = 3"))
-    site.dashboard.verified = None
+
+
+def test_an_edited_row_is_shown_at_once_beside_a_sound_chain(site):
+    assert "fit: nothing was changed" in site.ask("/trail").body.decode()
+    with site.dashboard.store.transaction() as connection:
+        connection.execute(
+            text("UPDATE coverage SET alpha = alpha + 1 WHERE slice = 'total' AND seq = 1")
+        )
+    page = site.ask("/trail").body.decode()
+    assert "CHANGED: coverage of run 1, total: alpha changed after the audit" in page
+    with site.dashboard.store.transaction() as connection:
+        connection.execute(
+            text("UPDATE coverage SET alpha = 0.1 WHERE slice = 'total' AND seq = 1")
+        )
+    assert "fit: nothing was changed" in site.ask("/trail").body.decode()

@@ -4,8 +4,8 @@ import json
 
 from pyarrow import parquet
 
-from ringfence.jobs.report.writing import run_report
-from ringfence.jobs.shown import TABLES
+from ringfence.jobs.report.write import run_report
+from ringfence.jobs.views.tables import TABLES
 
 
 def test_the_report_is_one_small_file_that_loads_nothing(site, visiting, tmp_path):

@@ -2,17 +2,18 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import delete, select, update
 
 from ringfence.connector import mirror as mirrors
-from ringfence.connector import projection, runs, store, tables
-from ringfence.connector.models import manifest_of
-from ringfence.connector.store import dumps
-from ringfence.jobs import applying, auditing, scoring
+from ringfence.connector.neo4j.write import fence, prediction_sets
+from ringfence.connector.store import engine, runs, tables, writer
+from ringfence.connector.store.models import manifest_of
+from ringfence.jobs.project import session
+from ringfence.jobs.scoring import score
 
 
 def nothing() -> None:
@@ -21,7 +22,7 @@ def nothing() -> None:
 
 def no_recovery() -> None:
     """A run that a crash left decided stays so."""
-    scoring.recover = auditing.recover = lambda *_: ()
+    session.recover = lambda *_: ()
 
 
 def recompute() -> None:
@@ -44,23 +45,23 @@ def recompute() -> None:
         del writer
         return tuple(undone)
 
-    scoring.recover = auditing.recover = recover
+    session.recover = recover
 
 
 def graph_first() -> None:
     """The graph is written before SQL has decided."""
-    consider, decide = scoring.consider, runs.decide
+    decide_due, decide = score.decide_due, runs.decide
     here = SimpleNamespace()
 
     def considered(workspace: Any, *rest: Any) -> Any:
         here.workspace = workspace
-        return consider(workspace, *rest)
+        return decide_due(workspace, *rest)
 
     def decided(writer: Any, decision: Any) -> int:
         _project(here.workspace, writer, decision)
         return decide(writer, decision)
 
-    scoring.consider, runs.decide = considered, decided
+    score.decide_due, runs.decide = considered, decided
 
 
 def _project(workspace: Any, writer: Any, decision: Any) -> None:
@@ -68,26 +69,26 @@ def _project(workspace: Any, writer: Any, decision: Any) -> None:
         seq = connection.execute(
             select(tables.lease.c.next_seq).where(tables.lease.c.project == workspace.project)
         ).scalar_one()
-    facts = {**decision.facts, "seq": seq, "decided_ns": time.time_ns()}
+    facts = {**asdict(decision.facts), "seq": seq, "decided_ns": time.time_ns()}
     row = SimpleNamespace(project=workspace.project, **facts)
     names = dumps_classes(workspace, row.model)
-    projection.write_run(workspace.graph, writer.lease, row, names)
+    prediction_sets.write_run(workspace.graph, writer.lease, row, names)
     sets = [
         SimpleNamespace(
             project=workspace.project,
             node_key=one.node_key,
             size=len(one.classes),
-            classes=dumps(one.classes),
-            p_values=dumps(one.p_values),
+            classes=one.classes,
+            p_values=one.p_values,
         )
         for one in decision.predictions
     ]
-    projection.write_sets(
+    prediction_sets.write_sets(
         workspace.graph,
         writer.lease,
         workspace.mapping,
         row,
-        projection.prepare_sets(sets, names),
+        prediction_sets.prepare_sets(sets, names),
     )
 
 
@@ -101,46 +102,46 @@ def dumps_classes(workspace: Any, version: str) -> list[str]:
 
 def no_fence() -> None:
     """The graph takes writes with any lease token."""
-    projection.FENCE = "RETURN $token AS token"
+    fence.FENCE = "RETURN $token AS token"
 
 
 def no_lease_check() -> None:
     """SQL transactions neither renew the lease nor ask whose it is."""
-    runs.renew = lambda *_: None
+    writer.renew = lambda *_: None
 
 
 def create_without_key() -> None:
-    """Evaluations are created without a look (and the harness drops the unique key)."""
-    projection.SETS = projection.SETS.replace("[to IN [run] WHERE NOT to IN there]", "[run]")
+    """Evaluations are created without asking what stands (and the harness drops the unique key)."""
+    asked = "[to IN [run] WHERE NOT to IN there]"
+    prediction_sets.SETS = prediction_sets.SETS.replace(asked, "[run]")
 
 
 def forget_evaluated() -> None:
     """The mirror's flags are believed; SQL isn't asked who was evaluated."""
-    scoring.mark_evaluated = lambda *_: None
+    score.mark_evaluated = lambda *_: None
 
 
 def mirror_first() -> None:
     """The mirror remembers nodes as evaluated before SQL has decided."""
-    consider = scoring.consider
+    decide_due = score.decide_due
 
-    def considered(workspace: Any, model: Any, read: Any, watch: Any) -> Any:
-        due, decision = consider(workspace, model, read, watch)
+    def considered(workspace: Any, model: Any, read: Any, stopwatch: Any) -> Any:
+        due, decision = decide_due(workspace, model, read, stopwatch)
         read.mirror.evaluated[due.rows] = True
         mirrors.save(read.mirror, workspace.mirror)
         return due, decision
 
-    scoring.consider = considered
+    score.decide_due = considered
 
 
 def own_clock() -> None:
     """Leases run by the worker's clock instead of the database's."""
-    store.Store.now_ns = lambda _self, _connection: time.time_ns()
+    engine.Store.now_ns = lambda _self, _connection: time.time_ns()
 
 
 def any_backup() -> None:
     """A store older than the graph is taken as it is, and the graph has no fence."""
-    scoring.refuse_older_store = auditing.refuse_older_store = lambda *_: None
-    applying.refuse_older_store = lambda *_: None
+    session.refuse_older_store = lambda *_: None
     no_fence()
 
 

@@ -9,14 +9,14 @@ from typing import Any
 
 from sqlalchemy import URL, make_url, update
 
-from ringfence.connector import tables
-from ringfence.connector.graph import Graph, connect
 from ringfence.connector.keys import decode_key
-from ringfence.connector.store import Store, open_store
-from ringfence.jobs.config import load
-from ringfence.jobs.migrating import run_migrations
-from ringfence.jobs.settings import Settings
-from ringfence.jobs.workspace import Workspace
+from ringfence.connector.neo4j.driver import Graph, connect
+from ringfence.connector.store import tables
+from ringfence.connector.store.engine import Store, open_store
+from ringfence.jobs.config.load import load
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.setup.migrate import run_migrations
 from tests.faults.worker import Outcome, Task, start
 
 LEASE_SECONDS = 1.5
@@ -139,7 +139,7 @@ class Case:
         for _ in range(3):
             self.time_passes()
             ended = start(self.task("line", without=without)).outcome()
-            if "took longer than the run's lease" not in ended.words:
+            if "took longer than the run's lease" not in ended.text:
                 break
         return ended
 
@@ -168,7 +168,7 @@ def open_case(servers: Servers, name: str, seed: int, folder: Path | None = None
         case.grow(5)
         trained = start(case.task("train")).outcome()
         if trained.kind != "done":
-            raise RuntimeError(f"the project could not be made: {trained.words}")
+            raise RuntimeError(f"the project could not be made: {trained.text}")
         yield case
     finally:
         store.close()

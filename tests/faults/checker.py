@@ -12,18 +12,21 @@ unfinished  a run is still open after recovery, or recovery itself failed
 
 import json
 from collections import Counter
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from sqlalchemy import Row, select
 
-from ringfence.connector import chain, coverage, runs, tables
 from ringfence.connector import mirror as mirrors
-from ringfence.connector.chain import chain_key
 from ringfence.connector.keys import decode_key, encode_key
-from ringfence.connector.refresh import identity
-from ringfence.jobs.auditing import count_coverage
-from ringfence.jobs.verifying import run_verification
+from ringfence.connector.neo4j.read.sync import mirror_identity
+from ringfence.connector.records import Prediction
+from ringfence.connector.store import chain, coverage, tables
+from ringfence.connector.store.chain import chain_key
+from ringfence.connector.store.predictions import payload_digest
+from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.integrity.verify import run_verification
 from tests.faults.case import Case
 
 KINDS = ("lost", "doubled", "different", "chain", "coverage", "mirror", "verify", "unfinished")
@@ -152,16 +155,16 @@ def _chain(case: Case, predictions: dict[str, Row[Any]], decided: dict[int, Row[
         found.append(f"runs {sorted(decided)} are stored, the chain covers {sorted(digests)}")
     for seq in decided.keys() & digests.keys():
         members = [_payload(row) for row in predictions.values() if row.seq == seq]
-        if runs.payload_digest(members) != digests[seq]:
+        if payload_digest(members) != digests[seq]:
             found.append(f"the chain has another payload of run {seq}")
     return found
 
 
-def _payload(row: Row[Any]) -> runs.Prediction:
+def _payload(row: Row[Any]) -> Prediction:
     classes, p_values, scores = (
         tuple(json.loads(text)) for text in (row.classes, row.p_values, row.scores)
     )
-    return runs.Prediction(row.node_key, classes, p_values, scores, row.degree)
+    return Prediction(row.node_key, classes, p_values, scores, row.degree)
 
 
 def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
@@ -173,8 +176,8 @@ def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
             found.append(f"the class of {number} is {row.label}, not {expected}")
         elif expected and row.covered != (expected in json.loads(row.classes)):
             found.append(f"covered of {number} is wrong")
-    right = _counted(count_coverage(case.store, case.settings))
-    stored = _counted([row._asdict() for row in coverage.stored(case.store, case.name)])
+    right = _counted([asdict(row) for row in count_coverage(case.store, case.settings)])
+    stored = _counted([asdict(row) for row in coverage.stored(case.store, case.name)])
     shown = _counted([row.data() for row in case.graph.read(COVERAGES, project=case.name)])
     for one in right:
         if one not in stored:
@@ -185,7 +188,7 @@ def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
 
 
 def _mirror(case: Case) -> list[str]:
-    name = identity(case.graph, case.workspace.mapping)
+    name = mirror_identity(case.graph, case.workspace.mapping)
     mirror = mirrors.load(case.workspace.mirror, name)
     if mirror is None:
         return []  # missing or torn: the next run reads everything again

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from sqlalchemy import text
 
-from ringfence.connector import checkpoints
+from ringfence.connector import fault_points
 from tests.faults.case import LEASE_SECONDS, Case
 from tests.faults.proxy import Proxy, some_cut
 from tests.faults.worker import Attempt, Outcome, start
 
 AUDIT_PLACES = ("labels read", "before coverage", "coverage in sql", "coverage in graph")
-SCORE_PLACES = tuple(name for name in checkpoints.NAMES if name not in AUDIT_PLACES)
+SCORE_PLACES = tuple(name for name in fault_points.NAMES if name not in AUDIT_PLACES)
 BLOCK_PLACES = ("before block", "inside block", "after block")
 DAY = 86_400.0
 
@@ -58,7 +58,7 @@ class Hurt:
 
 def kill_at_a_place(case: Case, _ground: Ground, place: str = "", **more: object) -> Hurt:
     """SIGKILL at a named place of the run."""
-    place = place or case.chance.choice(checkpoints.NAMES)
+    place = place or case.chance.choice(fault_points.NAMES)
     nth = case.chance.randint(1, 2) if place in BLOCK_PLACES else 1
     outcome = start(
         case.task(_action(place, case.chance), deed="kill", place=place, nth=nth, **more)
@@ -83,7 +83,7 @@ def clock_jump(case: Case, ground: Ground) -> Hurt:
 
 def freeze(case: Case, _ground: Ground, place: str = "", without: str = "") -> Hurt:
     """SIGSTOP past the lease; a successor does all the work; SIGCONT."""
-    place = place or case.chance.choice(checkpoints.NAMES)
+    place = place or case.chance.choice(fault_points.NAMES)
     attempt = start(
         case.task(_action(place, case.chance), deed="freeze", place=place, without=without)
     )
@@ -131,7 +131,7 @@ def _cut(case: Case, ground: Ground, kind: str) -> Hurt:
 
 def sql_backend_killed(case: Case, _ground: Ground) -> Hurt:
     """PostgreSQL ends the worker's session at a place."""
-    place = case.chance.choice(checkpoints.NAMES)
+    place = case.chance.choice(fault_points.NAMES)
     attempt = start(case.task(_action(place, case.chance), deed="wait", place=place))
     happened = attempt.reached()
     if happened:
@@ -148,7 +148,7 @@ def sql_backend_killed(case: Case, _ground: Ground) -> Hurt:
 
 def damaged_mirror(case: Case, _ground: Ground) -> Hurt:
     """The mirror is missing, torn, or older than the store."""
-    mirror = case.settings.engine.folder / "mirror"
+    mirror = case.workspace.mirror
     files = sorted(one for one in mirror.rglob("*") if one.is_file())
     if not files:
         return Hurt(False, Outcome("done"))

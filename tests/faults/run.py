@@ -49,7 +49,7 @@ class Tally:
         if hurt.happened:
             self.faults[kind] += 1
             self.finished[kind] += hurt.outcome.kind == "done"
-            self.endings[f"{kind}: {hurt.outcome.kind} {hurt.outcome.words[:150]}"] += 1
+            self.endings[f"{kind}: {hurt.outcome.kind} {hurt.outcome.text[:150]}"] += 1
 
     def judge(self, case: Case, how: str) -> None:
         """Check a recovered case."""
@@ -59,10 +59,10 @@ class Tally:
             for one in found[:3]:
                 self.say(f"{case.name} after {how}: {kind}: {one}")
 
-    def say(self, words: str) -> None:
+    def say(self, text: str) -> None:
         """Keep an example of a violation, and show it at once."""
-        self.examples.append(words)
-        print(words, file=sys.stderr, flush=True)
+        self.examples.append(text)
+        print(text, file=sys.stderr, flush=True)
 
 
 def hurt(case: Case, ground: Ground, wanted: list[str], tally: Tally) -> None:
@@ -80,7 +80,7 @@ def hurt(case: Case, ground: Ground, wanted: list[str], tally: Tally) -> None:
             ended = case.recover()
             if ended.kind != "done":
                 tally.violations["unfinished"] += 1
-                tally.say(f"{case.name} after {group}: recovery {ended.words}")
+                tally.say(f"{case.name} after {group}: recovery {ended.text}")
         tally.judge(case, " + ".join(group))
     tally.documents += len(case.first_seen)
 
@@ -92,8 +92,8 @@ def _one(case: Case, ground: Ground, kind: str, tally: Tally) -> bool:
         began = time.monotonic()
         done = kinds.KINDS[kind](case, ground)
         if VERBOSE:
-            words = f"{kind} {time.monotonic() - began:.1f} s {done.outcome}"
-            print(words, file=sys.stderr, flush=True)
+            text = f"{kind} {time.monotonic() - began:.1f} s {done.outcome}"
+            print(text, file=sys.stderr, flush=True)
         tally.note(kind, done)
         if not done.settled:
             case.time_passes()
@@ -249,8 +249,8 @@ def report(tallies: dict[str, Tally], controls: dict[str, Counter[str]], *, as_j
         print(f"| {name} | " + " | ".join(map(str, values)) + " | |")
     print("\n| without this protection | violations seen |\n|---|---|")
     for name, seen in controls.items():
-        words = ", ".join(f"{n} {kind}" for kind, n in seen.items()) or "NONE: the checker is blind"
-        print(f"| {name.replace('_', ' ')} | {words} |")
+        text = ", ".join(f"{n} {kind}" for kind, n in seen.items()) or "NONE: the checker is blind"
+        print(f"| {name.replace('_', ' ')} | {text} |")
     for tally in tallies.values():
         for line in tally.examples[:40]:
             print(line)

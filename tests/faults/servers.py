@@ -14,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import URL, create_engine, make_url, text
 
-from ringfence.connector import embedded
+from ringfence.connector.neo4j import embedded
 
 TMPFS_BYTES = 24_000_000
 

@@ -19,13 +19,14 @@ import numba
 import torch
 from sqlalchemy import create_engine
 
-from ringfence.connector import checkpoints, migrate_sql
+from ringfence.connector import fault_points
 from ringfence.connector.errors import RingfenceError
-from ringfence.jobs.auditing import run_audit
-from ringfence.jobs.config import load
-from ringfence.jobs.scoring import run_scoring
-from ringfence.jobs.training import run_training
-from ringfence.jobs.workspace import Workspace, open_workspace
+from ringfence.connector.store import migrate
+from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.config.load import load
+from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
 from ringfence.models.networks import build
 from tests.faults import breaks
 
@@ -51,7 +52,7 @@ class Outcome:
     """How an attempt ended: done, refused (an error of ours), crashed (any other) or killed."""
 
     kind: str
-    words: str = ""
+    text: str = ""
     reached: bool = False
 
 
@@ -67,7 +68,7 @@ def warm() -> None:
     build("GCN", 4, 3, hidden=8)(torch.zeros(2, 4), torch.tensor([[0], [1]]))
     for url in ("sqlite://", "postgresql+psycopg://localhost"):
         create_engine(url).dispose()
-    migrate_sql._head()
+    migrate._head()
 
 
 def line(workspace: Workspace) -> None:
@@ -105,7 +106,7 @@ def _arm(task: Task, pipe: Connection) -> None:
         time.time = lambda: really() + task.clock
         time.time_ns = lambda: really_ns() + int(task.clock * 1e9)
     passed: Counter[str] = Counter()
-    known = checkpoints.at
+    known = fault_points.reach
 
     def at(name: str) -> None:
         known(name)
@@ -114,7 +115,7 @@ def _arm(task: Task, pipe: Connection) -> None:
             pipe.send(("reached", name))
             _do(task.deed, pipe)
 
-    checkpoints.at = at
+    fault_points.reach = at
 
 
 def _do(deed: str, pipe: Connection) -> None:
@@ -165,13 +166,13 @@ class Attempt:
         deadline = time.monotonic() + seconds
         while self.pipe.poll(max(0.0, deadline - time.monotonic())):
             try:
-                kind, words = self.pipe.recv()
+                kind, text = self.pipe.recv()
             except (EOFError, ConnectionResetError):
                 return False
             if kind == "reached":
                 self.seen.reached = True
             else:
-                self.seen = Outcome(kind, words, self.seen.reached)
+                self.seen = Outcome(kind, text, self.seen.reached)
             if kind == wanted:
                 return True
             if kind != "reached":

@@ -1,0 +1,31 @@
+"""Named places in a run. Nothing happens there; the fault harness puts its kills and freezes in.
+
+A harness replaces `reach` in its own worker process before it starts a run.
+"""
+
+from __future__ import annotations
+
+NAMES = (
+    "lease taken",
+    "graph read",
+    "before decide",
+    "inside decide",
+    "decided",
+    "run in graph",
+    "before block",
+    "inside block",
+    "after block",
+    "before close",
+    "inside close",
+    "closed",
+    "labels read",
+    "before coverage",
+    "coverage in sql",
+    "coverage in graph",
+)
+
+
+def reach(name: str) -> None:
+    """Tell the fault harness, where one listens, that the run is at the place called `name`."""
+    if name not in NAMES:
+        raise ValueError(f"{name!r} is no fault point")

@@ -1,0 +1,107 @@
+"""When nodes and edges arrived, as the graph has their times: what the rule advisor asks about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.neo4j.times import ns_expression
+
+MIN_NODES, MIN_EDGES = 3, 2  # with fewer there is no order to test
+
+NODE_TIMES = """
+MATCH (n:{label}) WHERE {created} IS NOT NULL AND n.{key} IS NOT NULL
+RETURN collect(elementId(n)) AS ids, collect({ns}) AS times
+"""
+
+EDGE_TIMES = """
+MATCH (a:{label})-[r:{type}]->(b:{label}) WHERE a <> b
+RETURN collect([elementId(a), elementId(b), {ns}]) AS edges
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """Times of nodes [n], pairs of node rows [2, m] and the times of these edges [m]."""
+
+    node_time: NDArray[np.int64]
+    edges: NDArray[np.int64]
+    edge_time: NDArray[np.int64]
+
+
+def read_arrivals(
+    graph: Graph, mapping: GraphMapping, watermarks: NDArray[np.int64]
+) -> Arrivals | None:
+    """Read times of nodes and edges; None where there are too few.
+
+    `watermarks` are the sorted times up to which runs have read the graph.
+    """
+    rows, times = _read_nodes(graph, mapping)
+    edges = [
+        (min(rows[a], rows[b]), max(rows[a], rows[b]), ns)
+        for kind in mapping.relationships
+        for a, b, ns in _read_edges(graph, mapping, kind)
+        if a in rows and b in rows
+    ]
+    if len(edges) < MIN_EDGES or len(times) < MIN_NODES:
+        return None
+    pairs = np.array([(low, high) for low, high, _ in edges], np.int64)
+    later = times[pairs].max(axis=1)  # an edge without a time comes with its later end
+    moments = np.array(
+        [end if ns is None else ns for end, (_, _, ns) in zip(later, edges, strict=True)], np.int64
+    )
+    pairs, moments = _oldest_per_pair(pairs, with_its_node(later, moments, watermarks))
+    return Arrivals(times, pairs.T, moments) if len(pairs) >= MIN_EDGES else None
+
+
+def with_its_node(
+    later: NDArray[np.int64], moments: NDArray[np.int64], watermarks: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Let an edge that the same run saw first as its later end come with that end.
+
+    Runs see batches: whether an edge was written a second after its nodes, no run can tell.
+
+    >>> with_its_node(np.array([3, 3]), np.array([5, 12]), np.array([10, 20])).tolist()
+    [3, 12]
+    """
+    same = np.searchsorted(watermarks, later) == np.searchsorted(watermarks, moments)
+    return np.where(same, later, moments)
+
+
+def _read_nodes(graph: Graph, mapping: GraphMapping) -> tuple[dict[str, int], NDArray[np.int64]]:
+    created = f"n.{quote(mapping.created_at)}"
+    query = NODE_TIMES.format(
+        label=quote(mapping.label),
+        key=quote(mapping.key),
+        created=created,
+        ns=ns_expression(mapping.time_kind, created),
+    )
+    nodes = graph.read(query)[0]
+    return {id_: row for row, id_ in enumerate(nodes["ids"])}, np.array(nodes["times"], np.int64)
+
+
+def _read_edges(
+    graph: Graph, mapping: GraphMapping, kind: RelationshipMapping
+) -> list[tuple[str, str, int | None]]:
+    ns = "null"
+    if kind.created_at:
+        stamp = f"r.{quote(kind.created_at)}"
+        as_ns = ns_expression(mapping.time_kind, stamp)
+        ns = f"CASE WHEN {stamp} IS NULL THEN null ELSE {as_ns} END"
+    query = EDGE_TIMES.format(label=quote(mapping.label), type=quote(kind.type), ns=ns)
+    edges: list[tuple[str, str, int | None]] = graph.read(query)[0]["edges"]
+    return edges
+
+
+def _oldest_per_pair(
+    pairs: NDArray[np.int64], moments: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    order = np.lexsort((moments, pairs[:, 1], pairs[:, 0]))
+    pairs, moments = pairs[order], moments[order]
+    first = np.append(True, (pairs[1:] != pairs[:-1]).any(axis=1))
+    return pairs[first], moments[first]

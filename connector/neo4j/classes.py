@@ -1,0 +1,65 @@
+"""The classes of nodes as the graph has them now: of given keys, or set since a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from ringfence.connector.keys import decode_key, encode_key
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.neo4j.read.columns import UnusableError, class_name
+from ringfence.connector.neo4j.times import as_parameter, ns_expression
+from ringfence.connector.records import KnownClass
+
+CLASSES_OF_KEYS = """
+UNWIND $keys AS key MATCH (n:{label} {{{key}: key}}) WHERE n.{class_} IS NOT NULL
+RETURN n.{key} AS key, n.{class_} AS class, null AS ns
+"""
+
+CLASSES_SINCE = """
+MATCH (n:{label}) WHERE n.{labelled_at} >= $since AND n.{class_} IS NOT NULL
+RETURN n.{key} AS key, n.{class_} AS class, {ns} AS ns
+"""
+
+
+def known_classes(
+    graph: Graph, mapping: GraphMapping, keys: Sequence[str]
+) -> dict[str, KnownClass]:
+    """Return the classes of those of `keys` that have one now."""
+    query = CLASSES_OF_KEYS.format(
+        label=quote(mapping.label), key=quote(mapping.key), class_=quote(mapping.class_property)
+    )
+    return _by_key(graph.read(query, keys=[decode_key(key) for key in keys]))
+
+
+def classes_since(
+    graph: Graph, mapping: GraphMapping, labelled_at: str, since_ns: int, rows: int
+) -> Iterator[dict[str, KnownClass]]:
+    """Yield the classes whose `labelled_at` is not before `since_ns`, in blocks."""
+    query = CLASSES_SINCE.format(
+        label=quote(mapping.label),
+        key=quote(mapping.key),
+        class_=quote(mapping.class_property),
+        labelled_at=quote(labelled_at),
+        ns=ns_expression(mapping.time_kind, f"n.{quote(labelled_at)}"),
+    )
+    block: list[Any] = []
+    for row in graph.stream(query, rows, since=as_parameter(mapping.time_kind, since_ns)):
+        block.append(row)
+        if len(block) == rows:
+            yield _by_key(block)
+            block = []
+    if block:
+        yield _by_key(block)
+
+
+def _by_key(rows: Sequence[Any]) -> dict[str, KnownClass]:
+    classes = {}
+    for row in rows:
+        with suppress(UnusableError):  # a class that isn't text or a number stays unknown
+            name = str(class_name(row["class"]))
+            classes[encode_key(row["key"])] = KnownClass(name, row["ns"])
+    return classes

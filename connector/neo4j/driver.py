@@ -1,0 +1,222 @@
+"""The connection to Neo4j: who may be talked to, how reads and writes happen, what errors mean."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+from neo4j import (
+    READ_ACCESS,
+    WRITE_ACCESS,
+    Driver,
+    GraphDatabase,
+    ManagedTransaction,
+    Record,
+    Session,
+    unit_of_work,
+)
+from neo4j.exceptions import (
+    AuthError,
+    ClientError,
+    ConfigurationError,
+    DriverError,
+    IncompleteCommit,
+    Neo4jError,
+    ServiceUnavailable,
+)
+from neo4j.vector import Vector
+
+from ringfence.connector.errors import ConfigError, GraphError, RingfenceError, ServerError
+from ringfence.connector.hosts import is_loopback
+
+T = TypeVar("T")
+VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
+RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
+SLOW_TRIES = 3  # of a transaction that the server ended after its time
+logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
+
+
+class Graph:
+    """A database of a Neo4j server; reads run in READ sessions, writes as managed transactions."""
+
+    def __init__(self, driver: Driver, uri: str, database: str) -> None:
+        self.driver = driver
+        self.uri = uri
+        self.database = database
+
+    @cached_property
+    def has_vectors(self) -> bool:
+        """Whether the server can pack numbers into vectors, and this connection carries them."""
+        try:
+            return isinstance(self.read(VECTORS)[0]["one"], Vector)
+        except GraphError:  # older than Cypher 25, or than its list functions
+            return False
+
+    def read(self, query: str, **parameters: Any) -> list[Record]:
+        """Return all rows of a reading query."""
+
+        def work(tx: ManagedTransaction) -> list[Record]:
+            return list(tx.run(query, parameters))
+
+        return self._answered(lambda session: session.execute_read(work), READ_ACCESS)
+
+    def stream(self, query: str, fetch_size: int, **parameters: Any) -> Iterator[Record]:
+        """Yield rows of a reading query without holding them all.
+
+        A stream that breaks half-way raises: the reader starts its read again, nothing is skipped.
+        """
+        with (
+            self._session(default_access_mode=READ_ACCESS, fetch_size=fetch_size) as session,
+            session.begin_transaction() as transaction,
+        ):
+            yield from transaction.run(query, parameters)
+
+    def write(
+        self, work: Callable[[ManagedTransaction], T], timeout_seconds: float | None = None
+    ) -> T:
+        """Run `work` in one managed transaction; it must be idempotent, a retry runs it again.
+
+        The server ends a transaction after `timeout_seconds`: one whose client was frozen, or
+        whose machine is gone, would hold its locks for ever.
+        """
+        timed = unit_of_work(timeout=timeout_seconds)(work)
+        return self._answered(lambda session: session.execute_write(timed), WRITE_ACCESS)
+
+    def run(self, statement: str, **parameters: Any) -> None:
+        """Run one writing or schema statement in a managed transaction of its own."""
+        self.write(lambda tx: tx.run(statement, parameters).consume())
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.driver.close()
+
+    def _answered(self, transaction: Callable[[Session], T], access: str) -> T:
+        """Repeat a transaction until an answer comes.
+
+        A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
+        retry that. Nor does it retry what the server ended after its time: a server that has just
+        started is slow at first, so a few more tries are made, and who lost the lease meanwhile is
+        stopped by the fence.
+        """
+        deadline, slow = time.monotonic() + RETRY_SECONDS, 0
+        while True:
+            with self._session(default_access_mode=access) as session:
+                try:
+                    return transaction(session)
+                except IncompleteCommit:
+                    if time.monotonic() > deadline:
+                        raise
+                except ClientError as error:
+                    slow += 1
+                    tried = slow == SLOW_TRIES or time.monotonic() > deadline
+                    if tried or not _took_too_long(error):
+                        raise
+
+    @contextmanager
+    def _session(self, **settings: Any) -> Iterator[Session]:
+        with explained(self.uri), self.driver.session(database=self.database, **settings) as opened:
+            yield opened
+
+
+def connect(
+    uri: str, user: str, password: str | None, database: str = "neo4j", tls: str = "required"
+) -> Graph:
+    """Connect, log in, and make sure that the server answers."""
+    check_uri(uri, tls)
+    if password is None:
+        raise ConfigError(
+            found=f"no password for {user} at {uri}",
+            needed="the password, from the environment",
+            next_step="export RINGFENCE_NEO4J_PASSWORD=…",
+        )
+    with explained(uri):
+        driver = GraphDatabase.driver(
+            uri,
+            auth=(user, password),
+            max_transaction_retry_time=RETRY_SECONDS,
+            connection_acquisition_timeout=60,
+            notifications_min_severity="OFF",
+            user_agent="ringfence",
+        )
+        try:
+            driver.verify_connectivity()
+        except (DriverError, Neo4jError):
+            driver.close()
+            raise
+    return Graph(driver, uri, database)
+
+
+def check_uri(uri: str, tls: str) -> None:
+    """Refuse a URI that holds a password, and plain text to another machine."""
+    parts = urlsplit(uri)
+    if parts.username or parts.password:
+        raise ConfigError(
+            found="[neo4j] uri holds a user or a password",
+            needed="neither: drivers print URIs into logs and errors",
+            next_step="set [neo4j] user, and RINGFENCE_NEO4J_PASSWORD in the environment",
+        )
+    if parts.scheme not in {
+        "bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc",
+    } or not parts.hostname:  # fmt: skip
+        raise ConfigError(
+            found=f"[neo4j] uri is {uri!r}",
+            needed="embedded, bolt://host:7687, bolt+s://…, neo4j://… or neo4j+s://…",
+        )
+    if tls == "required" and "+s" not in parts.scheme and not is_loopback(parts.hostname):
+        raise ConfigError(
+            found=f"{uri} would send data over the network in plain text",
+            needed="an encrypted scheme (bolt+s or neo4j+s) for a server on another machine",
+            next_step='change the scheme, or set [neo4j] tls = "off" on purpose',
+        )
+
+
+@contextmanager
+def explained(uri: str) -> Iterator[None]:
+    """Turn the driver's exceptions into found, needed, next."""
+    try:
+        yield
+    except AuthError:
+        raise ServerError(
+            found=f"{uri} refused the user or the password",
+            needed="[neo4j] user and the password that belongs to it",
+            next_step="export RINGFENCE_NEO4J_PASSWORD=…, then: ringfence doctor",
+        ) from None
+    except (ServiceUnavailable, ConfigurationError, OSError) as error:
+        raise ServerError(
+            found=f"no Neo4j server answers at {uri} ({_first_line(error)})",
+            needed="a running server",
+            next_step="check [neo4j] uri, or set it to embedded and: ringfence neo4j start",
+        ) from None
+    except Neo4jError as error:
+        raise _refused(uri, error) from None
+
+
+def _refused(uri: str, error: Neo4jError) -> RingfenceError:
+    code = error.code or ""
+    if "DatabaseNotFound" in code:
+        return ServerError(
+            found=f"{uri} has no database of that name",
+            needed="[neo4j] database as the server knows it",
+        )
+    if _took_too_long(error):
+        return ServerError(
+            found="Neo4j ended a write that took longer than the run's lease",
+            needed="a server that answers faster, or a longer [engine] lease_seconds",
+            next_step="run again; nothing is lost",
+        )
+    # only what is about the statement is repeated: other messages quote values of the graph
+    about = f": {_first_line(error)}" if code.startswith("Neo.ClientError.Statement") else ""
+    return GraphError(found=f"Neo4j refused a statement ({code}){about}")
+
+
+def _took_too_long(error: Neo4jError) -> bool:
+    return "TransactionTimedOut" in (error.code or "")
+
+
+def _first_line(error: BaseException) -> str:
+    return next(iter(str(error).splitlines()), type(error).__name__)[:200]

@@ -1,0 +1,195 @@
+"""From columns as the driver gives them to arrays; a row that can't be used gets its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from neo4j.vector import Vector
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.keys import MAX_KEY_CHARS, encode_key
+from ringfence.connector.neo4j.read.vectors import numbers
+from ringfence.connector.records import RejectedNode
+
+FLOAT_BYTES = 4
+MAX_SHOWN_CHARS = 200  # of a value that a quarantine row shows
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBlock:
+    """Usable nodes as columns: typed keys, features [n, d], class names (None: unknown), times."""
+
+    keys: list[str]
+    features: NDArray[np.float32]
+    classes: list[str | None]
+    created_ns: NDArray[np.int64]
+    rejected: list[RejectedNode]
+
+
+class UnusableError(Exception):
+    """Carries the reason for a quarantine row."""
+
+
+def node_block(
+    width: int,
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    features: Sequence[Any] | NDArray[np.float32],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+) -> NodeBlock:
+    """Return columns as the server gives them as usable ones; `width` numbers per node.
+
+    True and False count as 1 and 0.
+    """
+    matrix = _matrix(features, width)
+    typed, names = typed_keys(keys), _class_names(classes)
+    usable = [key for key in typed if key]
+    fine = len(usable) == len(keys) and max(map(len, usable), default=0) <= MAX_KEY_CHARS
+    if fine and matrix is not None and names is not None and set(map(type, ns)) <= {int}:
+        return NodeBlock(usable, matrix, names, np.array(ns, np.int64), [])
+    return _row_by_row(ids, keys, features, classes, ns, matrix, width)
+
+
+def _row_by_row(
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    features: Sequence[Any] | NDArray[np.float32],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+    matrix: NDArray[np.float32] | None,
+    width: int,
+) -> NodeBlock:
+    good: list[tuple[str, NDArray[np.float32], str | None, int]] = []
+    rejected: list[RejectedNode] = []
+    for i, one in enumerate(ids):
+        key = None
+        try:
+            key = _key(keys[i])
+            class_ = class_name(classes[i])
+            created_ns = _created_ns(ns[i])
+            vector = _vector(features[i], width) if matrix is None else matrix[i]
+        except (UnusableError, GraphError) as error:
+            rejected.append(RejectedNode(one, key, str(error)))
+            continue
+        good.append((key, vector, class_, created_ns))
+    columns = np.stack([row[1] for row in good]) if good else np.empty((0, width), np.float32)
+    return NodeBlock(
+        [row[0] for row in good], columns, [row[2] for row in good],
+        np.array([row[3] for row in good], np.int64), rejected,
+    )  # fmt: skip
+
+
+def typed_keys(values: Sequence[Any]) -> list[str | None]:
+    """Return keys as typed text, None where a value can't be one.
+
+    >>> typed_keys([1, "a", None, True])
+    ['i:1', 's:a', None, None]
+    """
+    kinds = set(map(type, values))
+    if kinds == {int}:
+        return [f"i:{value}" for value in values]
+    if kinds == {str} and not any("\x00" in value for value in values):
+        return [f"s:{value}" for value in values]
+    return [_or_none(value) for value in values]
+
+
+def _or_none(value: object) -> str | None:
+    try:
+        return encode_key(value)
+    except GraphError:
+        return None
+
+
+def class_name(value: object) -> str | None:
+    """Return a class property as the name that sets use; None where the class is unknown."""
+    if value is None:
+        return None
+    if isinstance(value, str | int) and "\x00" not in str(value):
+        return str(value)
+    raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
+
+
+def _class_names(values: Sequence[Any]) -> list[str | None] | None:
+    if not set(map(type, values)) <= {str, int, type(None)}:
+        return None
+    names = {value: None if value is None else str(value) for value in set(values)}
+    if any(name and "\x00" in name for name in names.values()):
+        return None
+    return [names[value] for value in values]
+
+
+def _key(value: object) -> str:
+    if value is None:
+        raise UnusableError("the key is missing")
+    key = encode_key(value)
+    if len(key) > MAX_KEY_CHARS:
+        raise UnusableError(f"the key has {len(key)} characters; {MAX_KEY_CHARS} are the most")
+    return key
+
+
+def _created_ns(value: object) -> int:
+    """Nanoseconds; the server sends text about a time that has none."""
+    if value is None:
+        raise UnusableError("created_at is missing")
+    if not isinstance(value, int):
+        shown = str(value).removesuffix(" NOT NULL").replace("\x00", "")[:MAX_SHOWN_CHARS]
+        raise UnusableError(f"created_at can't be used: {shown}")
+    return value
+
+
+def _matrix(lists: Sequence[Any] | NDArray[np.float32], width: int) -> NDArray[np.float32] | None:
+    """The whole block at once, or None where some row needs a check of its own."""
+    if isinstance(lists, np.ndarray):  # the server has checked every number
+        return lists
+    kinds = set(map(type, lists))
+    if kinds == {Vector} and set(map(len, lists)) == {width}:
+        lists = np.concatenate([numbers(one) for one in lists]).reshape(len(lists), width)
+    if kinds == {bytes} and set(map(len, lists)) == {width * FLOAT_BYTES}:
+        narrow = np.frombuffer(b"".join(lists), "<f4").reshape(len(lists), width)
+        return narrow if bool(np.isfinite(narrow).all()) else None
+    try:
+        values = np.asarray(lists)
+    except (ValueError, TypeError):  # rows of different lengths
+        return None
+    if values.dtype.kind not in "fib" or values.shape != (len(lists), width):
+        return None
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return narrow if bool(np.isfinite(narrow).all()) else None
+
+
+def _vector(value: object, width: int) -> NDArray[np.float32]:
+    if value is None:
+        raise UnusableError("features are missing")
+    if isinstance(value, bytes):
+        return _from_bytes(value, width)
+    if isinstance(value, Vector):
+        value = numbers(value).tolist()
+    if not isinstance(value, list):
+        raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
+    if len(value) != width:
+        raise UnusableError(f"{len(value)} features; {width} are needed")
+    if any(one is None for one in value):
+        raise UnusableError("a feature is missing")
+    wrong = [type(one).__name__ for one in value if not isinstance(one, bool | int | float)]
+    if wrong:
+        raise UnusableError(f"a feature is a {wrong[0]}; numbers are needed")
+    with np.errstate(over="ignore"):
+        vector = np.array(value, np.float64).astype(np.float32)
+    if not np.isfinite(vector).all():
+        raise UnusableError("a feature is NaN, infinite or too large for 32 bits")
+    return vector
+
+
+def _from_bytes(value: bytes, width: int) -> NDArray[np.float32]:
+    if len(value) != width * FLOAT_BYTES:
+        raise UnusableError(f"{len(value)} bytes of features; {width * FLOAT_BYTES} are needed")
+    vector = np.frombuffer(value, "<f4")
+    if not np.isfinite(vector).all():
+        raise UnusableError("a feature is NaN, infinite or too large for 32 bits")
+    return vector

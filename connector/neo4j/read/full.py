@@ -1,0 +1,101 @@
+"""Reading the whole graph: two streams at once, for the server works on a query in one thread."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.prefetch import prefetch
+from ringfence.connector.neo4j.read.columns import NodeBlock
+from ringfence.connector.neo4j.read.incremental import (
+    MAX_FEATURES_PER_BLOCK,
+    RECORDS_IN_FLIGHT,
+    RelationshipBlock,
+    language,
+    node_blocks,
+    relationship_block,
+    relationship_names,
+)
+
+STREAMS = 2
+MIN_NODES_FOR_STREAMS = 20_000  # fewer are read in one stream
+
+ALL_RELATIONSHIPS = """
+MATCH (n:{label}) {where}
+WITH collect(n) AS found
+UNWIND range(0, size(found) - 1, $rows) AS start
+WITH found[start .. start + $rows] AS part
+RETURN [n IN part | n.{key}] AS sources,
+  [n IN part | [(n)-[:{type}]->(other:{label}) | other.{key}]] AS targets
+"""
+
+# A node keeps its id as long as it lives: each is in one share only, whatever is written between
+# the start of one stream and of the other. Places in a list would shift. Stripes as long as blocks
+# keep the order of the ids where these have no gaps.
+IN_SHARE = "WHERE id(n) / $rows % $streams = $stream"
+HAS_IDS = "RETURN id(null) AS nothing"  # deprecated: a server to come may not have it
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one stream reads of all nodes: stripes of ids, in turn with the others."""
+
+    stream: int
+    streams: int
+
+    @property
+    def where(self) -> str:
+        """The condition on a query's n."""
+        return IN_SHARE if self.streams > 1 else ""
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What the condition asks for, besides the block size."""
+        return {"stream": self.stream, "streams": self.streams} if self.streams > 1 else {}
+
+
+def all_nodes(
+    graph: Graph, mapping: GraphMapping, width: int, rows: int, expected: int
+) -> Iterator[NodeBlock]:
+    """Yield all nodes; `expected` says about how many there are."""
+    rows = max(1, min(rows, MAX_FEATURES_PER_BLOCK // STREAMS // max(width, 1)))
+    return prefetch(*(
+        node_blocks(graph, mapping, width, rows, share.where, **share.parameters)
+        for share in shares(graph, expected)
+    ))  # fmt: skip
+
+
+def all_relationships(
+    graph: Graph, mapping: GraphMapping, rows: int, expected: int
+) -> Iterator[RelationshipBlock]:
+    """Yield all relationships, of each node in a block of its own type and stream."""
+    return prefetch(*(
+        _relationships(graph, mapping, rows, share) for share in shares(graph, expected)
+    ))  # fmt: skip
+
+
+def shares(graph: Graph, expected: int) -> list[Share]:
+    """Return the shares in which to read so many nodes."""
+    streams = STREAMS if expected >= MIN_NODES_FOR_STREAMS and _has_ids(graph) else 1
+    return [Share(stream, streams) for stream in range(streams)]
+
+
+def _has_ids(graph: Graph) -> bool:
+    try:
+        graph.read(f"{language(graph)} {HAS_IDS}")
+    except GraphError:
+        return False
+    return True
+
+
+def _relationships(
+    graph: Graph, mapping: GraphMapping, rows: int, share: Share
+) -> Generator[RelationshipBlock, None, None]:
+    for index, kind in enumerate(mapping.relationships):
+        names = relationship_names(mapping, kind)
+        query = f"{language(graph)} {ALL_RELATIONSHIPS.format(**names, where=share.where)}"
+        for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **share.parameters):
+            yield relationship_block(index, record["sources"], record["targets"])

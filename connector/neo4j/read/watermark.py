@@ -1,0 +1,109 @@
+"""How far a read may move the watermark, and cheap checks that nothing was missed.
+
+A transaction stamps `created_at` now and commits later, so a plain "newer than the newest I saw"
+loses nodes. The server's clock is read first, then the start of the oldest open transaction; the
+next watermark is the smaller of the two. Every read goes back by an overlap besides, for clients
+that stamp with clocks of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.neo4j.times import VALUE_TYPE
+from ringfence.connector.times import NANOSECONDS
+
+LONG_OPEN_SECONDS = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The watermark that a read starting now may reach, and what held it back."""
+
+    watermark_ns: int
+    note: str
+
+
+CLOCK = "WITH datetime.realtime() AS t RETURN t.epochSeconds * 1000000000 + t.nanosecond AS ns"
+OPEN_TRANSACTIONS = "SHOW TRANSACTIONS YIELD startTime RETURN min(startTime) AS oldest"
+
+
+def horizon(graph: Graph) -> Horizon:
+    """Read the server's clock, then the oldest open transaction; the order matters.
+
+    The transaction that asks is open itself, but began after the clock was read.
+    """
+    server_ns = int(graph.read(CLOCK)[0]["ns"])
+    try:
+        oldest = graph.read(OPEN_TRANSACTIONS)[0]["oldest"]
+    except GraphError:
+        return Horizon(
+            server_ns, "may not SHOW TRANSACTIONS: the overlap alone guards late commits"
+        )
+    if oldest is None or (start_ns := _iso_ns(str(oldest))) >= server_ns:
+        return Horizon(server_ns, "")
+    held = (server_ns - start_ns) / NANOSECONDS
+    long = f"a transaction open for {held:.0f} s holds the watermark back"
+    return Horizon(start_ns, long if held > LONG_OPEN_SECONDS else "")
+
+
+def _iso_ns(text: str) -> int:
+    moment = datetime.fromisoformat(text)
+    return int(moment.timestamp()) * NANOSECONDS + moment.microsecond * 1000
+
+
+def count_nodes(graph: Graph, mapping: GraphMapping) -> int:
+    """Return how many nodes carry the label: one query to the count store."""
+    return int(graph.read(f"MATCH (n:{quote(mapping.label)}) RETURN count(n) AS n")[0]["n"])
+
+
+def count_relationships(graph: Graph, mapping: GraphMapping) -> int:
+    """Return how many mapped relationships start at the label: one query per type."""
+    label = quote(mapping.label)
+    return sum(
+        int(graph.read(f"MATCH (:{label})-[r:{quote(kind)}]->() RETURN count(r) AS n")[0]["n"])
+        for kind in (relationship.type for relationship in mapping.relationships)
+    )
+
+
+MIN_SHARE_OF_KIND = 0.1  # a first read with fewer of the configured kind is refused
+
+
+def check_time_types(graph: Graph, mapping: GraphMapping, *, first_read: bool = False) -> None:
+    """Take a census of `created_at` types and refuse what would silently compare as nothing.
+
+    `ringfence doctor` refuses any other type. A first read refuses only where nearly all values
+    are of another one: `[graph] time_kind` is wrong then. A few odd ones go to quarantine.
+    """
+    label = quote(mapping.label)
+    places = [(f"(n:{label})", mapping.label, mapping.created_at)]
+    places += [
+        (f"(:{label})-[n:{quote(kind.type)}]->()", kind.type, kind.created_at)
+        for kind in mapping.relationships
+        if kind.created_at
+    ]
+    expected = VALUE_TYPE[mapping.time_kind]
+    for pattern, name, time in places:
+        census = _census(graph, pattern, time)
+        held = sum(count for kind, count in census.items() if kind != "NULL")
+        right = census.get(expected, 0)
+        if right < held and not (first_read and right >= MIN_SHARE_OF_KIND * held):
+            listed = ", ".join(f"{count} {kind}" for kind, count in census.items())
+            raise GraphError(
+                found=f":{name}.{time} holds {listed}",
+                needed=f"{expected} everywhere: Cypher compares other types as nothing; such nodes "
+                "go to quarantine",
+                next_step=f"convert them, or set [graph] time_kind ({', '.join(VALUE_TYPE)})",
+            )
+
+
+def _census(graph: Graph, pattern: str, time: str) -> dict[str, int]:
+    rows = graph.read(
+        f"MATCH {pattern} RETURN valueType(n.{quote(time)}) AS type, count(*) AS n ORDER BY n DESC"
+    )
+    return {str(row["type"]).removesuffix(" NOT NULL"): int(row["n"]) for row in rows}

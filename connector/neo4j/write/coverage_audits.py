@@ -1,0 +1,69 @@
+"""Coverage rows as (:CoverageAudit) nodes beside the runs: what SQL holds, no more and no less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from neo4j import ManagedTransaction
+
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.times import datetime_of
+from ringfence.connector.neo4j.write.fence import write_fenced
+from ringfence.connector.neo4j.write.prediction_sets import run_id
+from ringfence.connector.records import StoredCoverage
+
+if TYPE_CHECKING:
+    from ringfence.connector.store.lease import Lease
+
+COVERAGE = """
+UNWIND $rows AS row
+MATCH (r:RingfenceRun {id: row.run})
+MERGE (a:CoverageAudit {id: row.id})
+SET a += row.facts
+MERGE (a)-[:AUDITS]->(r)
+"""
+
+COVERAGE_SHOWN = """
+MATCH (a:CoverageAudit {project: $project})
+RETURN a.id AS id, a.at AS at
+"""
+
+COVERAGE_GONE = """
+UNWIND $ids AS id
+MATCH (a:CoverageAudit {id: id})
+DETACH DELETE a
+"""
+
+
+def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) -> None:
+    """Bring (:CoverageAudit) nodes to what SQL holds; late classes change them, some move on.
+
+    The graph is asked what it shows: an audit before may have died between the two stores.
+    """
+    shown_rows = graph.read(COVERAGE_SHOWN, project=held.project)
+    shown = {row["id"]: row["at"].to_native() for row in shown_rows}
+    rows = {_coverage_id(row): row for row in stored}
+    values = [
+        {"id": id_, "run": run_id(row.project, row.seq), "facts": _facts(row)}
+        for id_, row in rows.items()
+        if shown.get(id_) != datetime_of(row.audited_ns)
+    ]
+    gone = sorted(shown.keys() - rows.keys())
+
+    def work(tx: ManagedTransaction) -> None:
+        tx.run(COVERAGE, rows=values).consume()
+        tx.run(COVERAGE_GONE, ids=gone).consume()
+
+    write_fenced(graph, held, work)
+
+
+def _facts(row: StoredCoverage) -> dict[str, Any]:
+    facts = asdict(row)
+    return {**facts, "at": datetime_of(facts.pop("audited_ns"))}
+
+
+def _coverage_id(row: StoredCoverage) -> str:
+    name = f"/{row.name}" if row.name else ""
+    return f"{run_id(row.project, row.seq)}/{row.slice}{name}"

@@ -1,0 +1,92 @@
+"""The fence: one node per project that lets only the newest lease holder write to the graph.
+
+Every writing transaction first shows its lease token to the project's fence node: a process that
+slept through its lease carries a smaller token than its successor and writes nothing. The same node
+remembers the audit chain's newest entry, where whoever edits the SQL store can't reach it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from neo4j import ManagedTransaction
+
+from ringfence.connector.errors import LeaseLost
+from ringfence.connector.neo4j.driver import Graph
+
+if TYPE_CHECKING:
+    from ringfence.connector.store.lease import Lease
+
+T = TypeVar("T")
+
+# The first SET takes the lock: a token read before it may be older than what another has written.
+FENCE = """
+MERGE (f:RingfenceFence {project: $project}) ON CREATE SET f.token = $token
+SET f.asked = $token
+WITH f WHERE f.token <= $token
+SET f.token = $token
+RETURN f.token AS token
+"""
+
+HIGHEST = "MATCH (f:RingfenceFence {project: $project}) RETURN f.token AS token"
+
+# Only forward: an entry that was rewritten in SQL keeps differing from the one remembered here.
+ANCHOR = """
+MATCH (f:RingfenceFence {project: $project})
+WHERE coalesce(f.chain_n, 0) < $n
+SET f.chain_n = $n, f.chain_hash = $hash
+"""
+
+ANCHORED = """
+MATCH (f:RingfenceFence {project: $project}) WHERE f.chain_n IS NOT NULL
+RETURN f.chain_n AS n, f.chain_hash AS hash
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """Number and hash of the chain entry that the graph remembers."""
+
+    n: int
+    hash: str
+
+
+def write_fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) -> T:
+    """Run `work` in a transaction that passes the fence first; raise `LeaseLost` where it can't.
+
+    The server ends the transaction when the lease would end.
+    """
+
+    def fenced(tx: ManagedTransaction) -> T:
+        if tx.run(FENCE, project=held.project, token=held.token).single() is None:
+            raise LeaseLost(
+                found=f"another process has written for project {held.project!r} since",
+                needed="the newest lease token; nothing of this transaction was written",
+                next_step="nothing: the other process goes on with the work",
+            )
+        return work(tx)
+
+    return graph.write(fenced, timeout_seconds=held.seconds)
+
+
+def fence_token(graph: Graph, project: str) -> int:
+    """Return the highest lease token that has written to the graph; 0 where none has."""
+    rows = graph.read(HIGHEST, project=project)
+    return int(rows[0]["token"]) if rows else 0
+
+
+def write_anchor(graph: Graph, held: Lease, newest: Anchor) -> None:
+    """Let the graph remember the chain's newest entry; an older one is left as it is."""
+    write_fenced(
+        graph,
+        held,
+        lambda tx: tx.run(ANCHOR, project=held.project, n=newest.n, hash=newest.hash).consume(),
+    )
+
+
+def read_anchor(graph: Graph, project: str) -> Anchor | None:
+    """Return the chain entry that the graph remembers; None where it remembers none."""
+    rows = graph.read(ANCHORED, project=project)
+    return Anchor(int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None

@@ -1,0 +1,201 @@
+"""What stands in the graph: a projection of what SQL decided; writing it again is harmless.
+
+Every transaction passes the project's fence first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from neo4j import ManagedTransaction
+
+from ringfence.connector import fault_points
+from ringfence.connector.keys import decode_key
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.neo4j.times import datetime_of
+from ringfence.connector.neo4j.write.fence import write_fenced
+from ringfence.connector.records import Run, StoredPrediction
+
+if TYPE_CHECKING:
+    from ringfence.connector.store.lease import Lease
+
+RUN = """
+MERGE (r:RingfenceRun {id: $id})
+ON CREATE SET r += $facts
+WITH r UNWIND $classes AS name
+MERGE (:RingfenceClass {project: $project, name: name})
+"""
+
+HAS_RUN = "MATCH (r:RingfenceRun {id: $id}) RETURN r.seq AS seq"
+
+# Ids are unique and so indexed: a seek per run, a millisecond for hundreds of them.
+MISSING_RUNS = """
+UNWIND $ids AS id
+OPTIONAL MATCH (r:RingfenceRun {id: id})
+WITH id, r WHERE r IS NULL
+RETURN id
+"""
+
+# One read of a node's relationships tells what stands already; it is left as it is, and only what
+# is missing is created. A MERGE per node costs as much as everything else in this query. A class
+# node that someone deleted meanwhile comes back: without it all places after it would be shifted.
+SETS = """
+MATCH (run:RingfenceRun {{id: $run}})
+UNWIND $names AS name
+MERGE (c:RingfenceClass {{project: $project, name: name}})
+WITH run, collect(c) AS classes
+UNWIND $rows AS row
+MATCH (n:{label} {{{key}: row[0]}})
+WITH run, classes, n, row,
+  [(n)-[r:EVALUATED|MAY_BE]->(other) WHERE r:MAY_BE OR r.key = row[1] | other] AS there
+FOREACH (to IN [to IN [run] WHERE NOT to IN there] |
+  CREATE (n)-[:EVALUATED {{key: row[1], size: row[2], alpha: $alpha}}]->(to))
+FOREACH (i IN range(0, row[2] - 1) |
+  FOREACH (to IN [to IN [classes[row[3][i]]] WHERE NOT to IN there] |
+    CREATE (n)-[:MAY_BE {{p: row[4][i]}}]->(to)))
+RETURN collect(row[1]) AS evaluated
+"""
+
+REMOVE_SETS = """
+UNWIND $rows AS row
+MATCH (n:{label} {{{key}: row[0]}})
+OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {{project: $project}})
+DELETE m
+WITH DISTINCT n, row
+OPTIONAL MATCH (n)-[e:EVALUATED {{key: row[1]}}]->()
+DELETE e
+"""
+
+REMOVE_ORPHANED = """
+UNWIND $keys AS key
+MATCH (n)-[e:EVALUATED {key: key}]->()
+DELETE e
+WITH n OPTIONAL MATCH (n)-[m:MAY_BE]->(:RingfenceClass {project: $project})
+DELETE m
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedSets:
+    """A block of sets, ready to be sent: typed keys, one list per node, the classes' names."""
+
+    keys: list[str]
+    rows: list[list[Any]]
+    classes: list[str]
+
+
+def run_id(project: str, seq: int) -> str:
+    """Return the id of a run's node.
+
+    >>> run_id("payments", 7)
+    'payments/7'
+    """
+    return f"{project}/{seq}"
+
+
+def has_run(graph: Graph, project: str, seq: int) -> bool:
+    """Whether the graph shows run `seq`."""
+    return bool(graph.read(HAS_RUN, id=run_id(project, seq)))
+
+
+def missing_runs(graph: Graph, project: str, seqs: Sequence[int]) -> list[int]:
+    """Return those of the runs that the graph does not show."""
+    by_id = {run_id(project, seq): seq for seq in seqs}
+    return sorted(by_id[row["id"]] for row in graph.read(MISSING_RUNS, ids=list(by_id)))
+
+
+def write_run(graph: Graph, held: Lease, run: Run, classes: Sequence[str]) -> None:
+    """Create the run's node and the class nodes that its sets will point to."""
+    facts = {
+        "project": run.project,
+        "seq": run.seq,
+        "at": datetime_of(run.decided_ns),
+        "rule": run.rule,
+        "alpha": run.alpha,
+        "threshold": run.threshold,
+        "calibration": run.n_calibration,
+        "model": run.model,
+    }
+    write_fenced(
+        graph,
+        held,
+        lambda tx: tx.run(
+            RUN,
+            id=run_id(run.project, run.seq),
+            facts=facts,
+            classes=list(classes),
+            project=run.project,
+        ).consume(),
+    )
+
+
+def prepare_sets(block: Sequence[StoredPrediction], classes: Sequence[str]) -> PreparedSets:
+    """Return a block of stored predictions as Neo4j takes it; needs neither store nor graph."""
+    places = {name: place for place, name in enumerate(classes)}
+    return PreparedSets(
+        [stored.node_key for stored in block],
+        [_row(stored, places) for stored in block],
+        list(classes),
+    )
+
+
+def write_sets(
+    graph: Graph, held: Lease, mapping: GraphMapping, run: Run, sets: PreparedSets
+) -> list[str]:
+    """Write a block of sets in one transaction; return the keys whose node is no longer there."""
+    query = SETS.format(label=quote(mapping.label), key=quote(mapping.key))
+
+    def work(tx: ManagedTransaction) -> set[str]:
+        result = tx.run(
+            query,
+            run=run_id(run.project, run.seq),
+            rows=sets.rows,
+            names=sets.classes,
+            project=run.project,
+            alpha=run.alpha,
+        )
+        written = {key for record in result for key in record["evaluated"]}
+        fault_points.reach("inside block")
+        return written
+
+    written = write_fenced(graph, held, work)
+    return [key for key, row in zip(sets.keys, sets.rows, strict=True) if row[1] not in written]
+
+
+def repair_sets(
+    graph: Graph, held: Lease, mapping: GraphMapping, run: Run, sets: PreparedSets
+) -> None:
+    """Replace damaged projections of a run's predictions by what SQL decided."""
+    query = REMOVE_SETS.format(label=quote(mapping.label), key=quote(mapping.key))
+    write_fenced(
+        graph, held, lambda tx: tx.run(query, rows=sets.rows, project=run.project).consume()
+    )
+    write_sets(graph, held, mapping, run, sets)
+
+
+def remove_orphaned(graph: Graph, held: Lease, keys: Sequence[str]) -> None:
+    """Remove EVALUATED relationships that no prediction stands behind."""
+    values = [f"{held.project}/{key}" for key in keys]
+    write_fenced(
+        graph,
+        held,
+        lambda tx: tx.run(REMOVE_ORPHANED, keys=values, project=held.project).consume(),
+    )
+
+
+def _row(stored: StoredPrediction, places: Mapping[str, int]) -> list[Any]:
+    """Key, key of EVALUATED, size, places of the classes, their p-values: a map repeats its names.
+
+    >>> from types import SimpleNamespace
+    >>> decided = {"size": 1, "classes": ("b",), "p_values": (0.05, 0.4)}
+    >>> stored = SimpleNamespace(project="payments", node_key="i:7", **decided)
+    >>> _row(stored, {"a": 0, "b": 1})
+    [7, 'payments/i:7', 1, [1], [0.4]]
+    """
+    key, inside = stored.node_key, [places[name] for name in stored.classes]
+    p_values = [stored.p_values[place] for place in inside]
+    return [decode_key(key), f"{stored.project}/{key}", stored.size, inside, p_values]

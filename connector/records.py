@@ -1,0 +1,212 @@
+"""The records that cross the rooms' borders: run, prediction, coverage row, member, alarm.
+
+`connector.store.rows` makes them from the SQL rows of the same columns; scoring, auditing, pages,
+reports and tests use them as they are. JSON columns are decoded, times are integer nanoseconds
+since 1970, and a threshold of None is -infinity: nothing can be excluded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+Role = Literal["train", "validation", "calibration"]
+ROLES: tuple[Role, ...] = get_args(Role)
+RunState = Literal["decided", "applied"]
+Slice = Literal["run", "window", "total", "class", "group"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunFacts:
+    """What a scoring run knows of itself when it decides; the store adds number, state and times.
+
+    `calibration_scores` are quantiles of the calibration scores on the graph of this run, `watch`
+    the state of the exchangeability monitor after it, as JSON values.
+    """
+
+    started_ns: int
+    watermark_from_ns: int | None
+    watermark_to_ns: int | None
+    rule: str
+    score: str
+    alpha: float
+    threshold: float | None
+    threshold_node: float | None
+    threshold_edge: float | None
+    threshold_naive: float | None
+    n_calibration: int
+    effective_calibration: float
+    n_evaluated: int
+    n_waiting: int
+    n_already_known: int
+    n_quarantined: int
+    n_nodes: int
+    n_relationships: int
+    model: str
+    config: str
+    software: str
+    notes: tuple[str, ...]
+    calibration_scores: tuple[float, ...] | None
+    watch: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run(RunFacts):
+    """A decided run as SQL holds it; `timings` are seconds per step, once it is applied."""
+
+    project: str
+    seq: int
+    state: RunState
+    token: int
+    decided_ns: int
+    applied_ns: int | None
+    timings: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """A new prediction: its set, and p-value and score of every class in the model's order."""
+
+    node_key: str
+    classes: tuple[str, ...]
+    p_values: tuple[float, ...]
+    scores: tuple[float, ...]
+    degree: int
+
+    @property
+    def size(self) -> int:
+        """Number of classes in the set."""
+        return len(self.classes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredPrediction(Prediction):
+    """A prediction as SQL holds it, with the class when it is known.
+
+    `unseen` says that the model never saw such a class; `in_graph` is False where the node had left
+    before its set reached the graph.
+    """
+
+    project: str
+    seq: int
+    in_graph: bool
+    label: str | None
+    labelled_ns: int | None
+    covered: bool | None
+    covered_naive: bool | None
+    unseen: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageRow:
+    """Coverage of one slice at one run, with its verdict; the columns of the table `coverage`."""
+
+    seq: int
+    slice: Slice
+    name: str
+    model: str
+    alpha: float
+    evaluated: int
+    known: int
+    covered: int
+    covered_naive: int
+    unseen: int
+    coverage: float | None
+    low: float
+    high: float
+    p_value: float
+    anytime_low: float
+    anytime_p: float
+    mean_size: float
+    mean_degree: float
+    singletons: int
+    singletons_known: int
+    singleton_hits: int
+    empty: int
+    full: int
+    bias: float | None
+    bias_words: str
+    exact: bool
+    raised_by: str
+    verdict: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCoverage(CoverageRow):
+    """A coverage row as SQL holds it."""
+
+    project: str
+    audited_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuditMark:
+    """How far the audit has come: `labelled_at` read up to `labels_ns`, groups up to a run.
+
+    `advice` is the advisor's opinion on the rule, as JSON values, where it has formed one.
+    """
+
+    audited_ns: int
+    labels_ns: int | None
+    grouped_seq: int
+    advice: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class NodeGroup:
+    """The value of one configured group property (a region, a product) of an evaluated node."""
+
+    node_key: str
+    property: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A labelled node of a model version: trained on, stopped by, or calibrated with."""
+
+    node_key: str
+    role: Role
+    class_index: int
+
+
+@dataclass(frozen=True, slots=True)
+class KnownClass:
+    """A class as the graph has it now, and when it came to be there, where the graph knows."""
+
+    class_: str
+    happened_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RejectedNode:
+    """A node that could not be used, with the reason for its quarantine."""
+
+    element_id: str
+    node_key: str | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmState:
+    """What one alarm rule says now, and since when."""
+
+    rule: str
+    state: str
+    words: str
+    since_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmEvent:
+    """A change of an alarm's state; `delivered` names the channels that have taken it."""
+
+    n: int
+    at_ns: int
+    rule: str
+    was: str
+    state: str
+    words: str
+    delivered: tuple[str, ...]

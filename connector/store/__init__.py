@@ -1,0 +1,1 @@
+"""The SQL audit store: tables, lease, chain, and every query. All SQL is here."""

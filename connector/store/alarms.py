@@ -1,0 +1,142 @@
+"""Alarms in SQL: what the rules are told, the state of each rule, and every change as an event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from ringfence.connector.records import AlarmEvent, AlarmState, Run, StoredCoverage
+from ringfence.connector.store import chain
+from ringfence.connector.store.coverage import unseen_classes
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.labels import newest_noticed_ns
+from ringfence.connector.store.queries.totals import last_totals, worst_total
+from ringfence.connector.store.rows import alarm_event_from_row, alarm_from_row
+from ringfence.connector.store.runs import newest_run
+from ringfence.connector.store.tables import alarm, alarm_event
+from ringfence.connector.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class AlarmFacts:
+    """What rules judge: the newest model's worst total, the last run, the newest class noticed.
+
+    `totals` are the newest model's totals under each of its terms (rule, alpha); `unseen` counts
+    nodes by classes that the model never saw; `now_ns` is the database's time.
+    """
+
+    total: StoredCoverage | None
+    totals: tuple[StoredCoverage, ...]
+    last_run: Run | None
+    newest_label_ns: int | None
+    unseen: Mapping[str, int]
+    now_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAlarm:
+    """A rule's state after a check; `was` is the state before where the change is an event."""
+
+    after: AlarmState
+    was: str | None
+
+
+Check = Callable[[AlarmFacts, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
+"""From the facts and the rules' states before to the states after."""
+
+
+def record_check(writer: Writer, check: Check) -> tuple[AlarmState, ...]:
+    """Read facts, let `check` judge them, and write states and events, in one transaction."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        before = _states(connection, project)
+        checked = check(_facts(connection, project, now), before)
+        for alarm_ in checked:
+            after, was = alarm_.after, alarm_.was
+            if was is not None:
+                _insert_event(connection, writer, after, was, now)
+            _write_state(connection, project, after, now, exists=after.rule in before)
+        states = dict(before) | {alarm_.after.rule: alarm_.after for alarm_ in checked}
+        if states != before:
+            facts = {"states": alarm_facts(states.values())}
+            chain.append(connection, project, writer.key, "alarms", facts)
+    return tuple(alarm_.after for alarm_ in checked)
+
+
+def alarm_facts(states: Iterable[AlarmState]) -> dict[str, list[Any]]:
+    """Return what the chain says of alarms: state, since when, and why, by rule."""
+    return {alarm_.rule: [alarm_.state, alarm_.since_ns, alarm_.words] for alarm_ in states}
+
+
+def newest_events(store: Store, project: str, limit: int) -> list[AlarmEvent]:
+    """Return the last events, oldest first."""
+    query = select(alarm_event).where(alarm_event.c.project == project)
+    with store.reading() as connection:
+        rows = connection.execute(query.order_by(alarm_event.c.n.desc()).limit(limit)).all()
+    return [alarm_event_from_row(row) for row in reversed(rows)]
+
+
+def mark_delivered(writer: Writer, event: AlarmEvent, channels: set[str]) -> None:
+    """Write down which channels have taken an event."""
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        connection.execute(
+            update(alarm_event)
+            .where(alarm_event.c.project == writer.lease.project, alarm_event.c.n == event.n)
+            .values(delivered=" ".join(sorted(channels)))
+        )
+
+
+def _facts(connection: Connection, project: str, now: int) -> AlarmFacts:
+    totals = last_totals(connection, project)
+    total = worst_total(totals)
+    return AlarmFacts(
+        total,
+        tuple(row for row in totals if total and row.model == total.model),
+        newest_run(connection, project),
+        newest_noticed_ns(connection, project),
+        unseen_classes(connection, project, total.model) if total else {},
+        now,
+    )
+
+
+def _states(connection: Connection, project: str) -> dict[str, AlarmState]:
+    rows = connection.execute(select(alarm).where(alarm.c.project == project))
+    return {row.rule: alarm_from_row(row) for row in rows}
+
+
+def _write_state(
+    connection: Connection, project: str, state: AlarmState, now: int, *, exists: bool
+) -> None:
+    values = {
+        "state": state.state,
+        "since_ns": state.since_ns,
+        "checked_ns": now,
+        "words": state.words,
+    }
+    if exists:
+        this = (alarm.c.project == project) & (alarm.c.rule == state.rule)
+        connection.execute(update(alarm).where(this).values(**values))
+    else:
+        connection.execute(insert(alarm).values(project=project, rule=state.rule, **values))
+
+
+def _insert_event(
+    connection: Connection, writer: Writer, state: AlarmState, was: str, now: int
+) -> None:
+    """Add an event and its chain entry."""
+    project = writer.lease.project
+    last = connection.execute(
+        select(func.max(alarm_event.c.n)).where(alarm_event.c.project == project)
+    ).scalar()
+    number = (last or 0) + 1
+    facts = {"rule": state.rule, "was": was, "state": state.state, "words": state.words}
+    connection.execute(
+        insert(alarm_event).values(project=project, n=number, at_ns=now, delivered="", **facts)
+    )
+    sealed = facts | {"event": number, "event_ns": now}
+    chain.append(connection, project, writer.key, "alarm", sealed)

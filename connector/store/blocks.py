@@ -1,0 +1,42 @@
+"""Rows in blocks: long results are read by key, long lists are written in parts.
+
+A block is read in a transaction of its own, so that whoever works on it for minutes (Neo4j writes
+it, the graph is asked about it) keeps no transaction open in SQL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Column, Row, Select
+
+from ringfence.connector.store.engine import Store
+
+ROWS_PER_STATEMENT = 5_000
+
+T = TypeVar("T")
+
+
+def read_blocks(
+    store: Store, query: Select[Any], key: Column[str], rows: int
+) -> Iterator[list[Row[Any]]]:
+    """Yield the rows of `query` in blocks of at most `rows`, in the order of its column `key`."""
+    last = ""
+    while True:
+        with store.reading() as connection:
+            block = list(connection.execute(query.where(key > last).order_by(key).limit(rows)))
+        if not block:
+            return
+        yield block
+        last = block[-1]._mapping[key]
+
+
+def split(items: Sequence[T], size: int = ROWS_PER_STATEMENT) -> Iterator[Sequence[T]]:
+    """Yield a list in parts that fit one SQL statement.
+
+    >>> list(split([1, 2, 3], 2))
+    [[1, 2], [3]]
+    """
+    for start in range(0, len(items), size):
+        yield items[start : start + size]

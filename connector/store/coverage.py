@@ -1,0 +1,138 @@
+"""Coverage rows in SQL: one per run, slice and name; only what changed is written and chained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
+
+from ringfence.connector.records import AuditMark, CoverageRow, StoredCoverage
+from ringfence.connector.store import chain
+from ringfence.connector.store.blocks import split
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.groups import seal_groups
+from ringfence.connector.store.rows import (
+    audit_mark_from_row,
+    coverage_columns,
+    coverage_from_row,
+    stored_coverage_columns,
+)
+from ringfence.connector.store.tables import audit_mark, coverage
+from ringfence.connector.store.writer import Writer
+
+MOVING = ("class", "group")
+"""Slices that stand at the last run of a model's terms alone."""
+
+ROWS_PER_DELETE = 100  # each adds three conditions to one statement
+
+Id = tuple[int, str, str]
+"""Run, slice and name: what a coverage row of a project is known by."""
+
+
+def record_coverage(
+    writer: Writer, rows: Sequence[CoverageRow]
+) -> tuple[list[StoredCoverage], list[StoredCoverage]]:
+    """Write the rows that are new or different; return those, and stored rows that went."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        before = {_id(row): row for row in _stored(connection, project)}
+        changed = [
+            StoredCoverage(**columns, project=project, audited_ns=now)
+            for row in rows
+            if (columns := coverage_columns(row)) != _columns(before.get(_id(row)))
+        ]
+        wanted = {_id(row) for row in rows}
+        gone = [row for key, row in before.items() if key not in wanted and row.slice in MOVING]
+        _remove(connection, project, [_id(row) for row in (*changed, *gone)])
+        values = [stored_coverage_columns(row) for row in changed]
+        if changed:
+            connection.execute(insert(coverage), values)
+        if changed or gone:
+            facts = {"coverage": values, "gone": [list(_id(row)) for row in gone]}
+            chain.append(connection, project, writer.key, "audited", facts)
+        _set_mark(connection, project, {"audited_ns": now})
+    return changed, gone
+
+
+def stored(store: Store, project: str) -> list[StoredCoverage]:
+    """Return all coverage rows, oldest run first."""
+    with store.reading() as connection:
+        return _stored(connection, project)
+
+
+def unseen_classes(connection: Connection, project: str, model: str) -> dict[str, int]:
+    """Return the classes that a model never saw, with the number of nodes that have them."""
+    query = select(coverage.c.name, func.sum(coverage.c.unseen).label("nodes")).where(
+        coverage.c.project == project,
+        coverage.c.slice == "class",
+        coverage.c.unseen > 0,
+        coverage.c.model == model,
+    )
+    rows = connection.execute(query.group_by(coverage.c.name))  # a row of each terms
+    return {row.name: int(row.nodes) for row in rows}
+
+
+def mark_of(store: Store, project: str) -> AuditMark | None:
+    """Return how far the audit has come; None before the first one."""
+    query = select(audit_mark).where(audit_mark.c.project == project)
+    with store.reading() as connection:
+        row = connection.execute(query).first()
+    return None if row is None else audit_mark_from_row(row)
+
+
+def set_mark(
+    writer: Writer,
+    *,
+    labels_ns: int | None = None,
+    grouped_seq: int | None = None,
+    advice: Mapping[str, Any] | None = None,
+) -> None:
+    """Move the given parts of the mark, in a transaction of their own."""
+    given = {
+        "labels_ns": labels_ns,
+        "grouped_seq": grouped_seq,
+        "advice": None if advice is None else dumps(advice),
+    }
+    moved = {name: value for name, value in given.items() if value is not None}
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        _set_mark(connection, writer.lease.project, {"audited_ns": now, **moved})
+        if grouped_seq is not None:
+            seal_groups(connection, writer, grouped_seq)
+
+
+def _set_mark(connection: Connection, project: str, values: dict[str, Any]) -> None:
+    done = connection.execute(
+        update(audit_mark).where(audit_mark.c.project == project).values(**values)
+    )
+    if done.rowcount == 0:
+        fresh = {"project": project, "grouped_seq": 0} | values
+        connection.execute(insert(audit_mark).values(**fresh))
+
+
+def _stored(connection: Connection, project: str) -> list[StoredCoverage]:
+    query = (
+        select(coverage)
+        .where(coverage.c.project == project)
+        .order_by(coverage.c.seq, coverage.c.slice, coverage.c.name)
+    )
+    return [coverage_from_row(row) for row in connection.execute(query)]
+
+
+def _id(row: CoverageRow) -> Id:
+    return row.seq, row.slice, row.name
+
+
+def _columns(row: CoverageRow | None) -> dict[str, Any] | None:
+    return None if row is None else coverage_columns(row)
+
+
+def _remove(connection: Connection, project: str, ids: list[Id]) -> None:
+    for part in split(ids, ROWS_PER_DELETE):
+        some = [
+            and_(coverage.c.seq == seq, coverage.c.slice == slice_, coverage.c.name == name)
+            for seq, slice_, name in part
+        ]
+        connection.execute(delete(coverage).where(coverage.c.project == project, or_(*some)))

@@ -1,0 +1,40 @@
+"""What the audit store asks of a SQL engine beyond SQL itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import URL, Connection, Engine
+
+from ringfence.connector.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """A SQL engine; the methods are the parts where engines differ, and do nothing here.
+
+    `name` is SQLAlchemy's, `clock` a query for the database's time in nanoseconds since 1970,
+    `example_url` what a configuration may say, `driver` and `extra` what must be installed.
+    """
+
+    name: str
+    clock: str
+    example_url: str
+    driver: str
+    extra: str = ""
+
+    def set_up(self, engine: Engine) -> None:
+        """Say how connections are opened, and how their transactions begin."""
+
+    def make_place(self, url: URL) -> None:
+        """Make the place of the tables where that is ours to make, such as a file."""
+
+    def missing(self, url: URL) -> StoreError | None:
+        """Return the error of a store that isn't there, or None where that isn't the reason."""
+
+    def end_when_silent(self, connection: Connection, seconds: float) -> None:
+        """Let the database end this transaction when its client is silent for so long.
+
+        A frozen process would keep the lease's row locked, and its successor out, for ever. Where
+        the database has nothing of the kind, others wait until the process goes on or is killed.
+        """

@@ -1,0 +1,82 @@
+"""SQLite: one file beside the project, for one machine.
+
+Transactions begin with BEGIN IMMEDIATE, so that two writers never read the same state and then
+both write; readers wait for nobody (write-ahead log). Connecting never makes the file: one that
+vanished must be missed, not replaced by an empty one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, event
+
+from ringfence.connector.errors import StoreError
+from ringfence.connector.files import PRIVATE, make_private_folder
+from ringfence.connector.store.dialects.base import Dialect
+
+PRAGMAS = (
+    "journal_mode=WAL",
+    "synchronous=FULL",
+    "foreign_keys=ON",
+    "busy_timeout=30000",
+    "recursive_triggers=ON",
+)
+
+
+class SQLite(Dialect):
+    """SQLite through Python's own driver."""
+
+    __slots__ = ()
+
+    def set_up(self, engine: Engine) -> None:
+        """Open the file without making it, set the pragmas, and begin transactions ourselves."""
+        event.listen(engine, "do_connect", _connect)
+        event.listen(engine, "connect", _set_pragmas)
+        event.listen(engine, "begin", _begin)
+
+    def make_place(self, url: URL) -> None:
+        """Make the file where it is missing."""
+        path = Path(url.database or "")
+        make_private_folder(path.parent)
+        path.touch(mode=PRIVATE)  # its write-ahead log gets the same permissions
+
+    def missing(self, url: URL) -> StoreError | None:
+        """Return the error of a file that isn't there."""
+        path = Path(url.database or "")
+        if path.exists():
+            return None
+        return StoreError(
+            found=f"there is no audit store at {path}",
+            needed="the file that was migrated",
+            next_step="bring it back, or for a new project: ringfence migrate",
+        )
+
+
+SQLITE = SQLite(
+    name="sqlite",
+    clock="SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000",
+    example_url="sqlite:///file",
+    driver="Python's sqlite3",
+)
+
+
+def _connect(
+    _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
+) -> sqlite3.Connection:
+    address = Path(arguments[0]).absolute().as_uri()
+    opened: sqlite3.Connection = sqlite3.connect(f"{address}?mode=rw", uri=True, **options)
+    return opened
+
+
+def _set_pragmas(connection: sqlite3.Connection, _record: object) -> None:
+    connection.isolation_level = None  # the driver's own BEGIN would come too late
+    for pragma in PRAGMAS:
+        connection.execute(f"PRAGMA {pragma}").close()
+
+
+def _begin(connection: Connection) -> None:
+    reading = connection.get_execution_options().get("ringfence_read")
+    connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")

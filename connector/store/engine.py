@@ -1,0 +1,112 @@
+"""The SQL audit store: connecting, transactions, and its clock."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
+from sqlalchemy.exc import ArgumentError, InternalError, NoSuchModuleError, OperationalError
+
+from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.store.dialects import DIALECTS, Dialect
+
+URLS = " or ".join(dialect.example_url for dialect in DIALECTS.values())
+
+
+class Store:
+    """A connection pool to the store; every write happens inside `transaction()`."""
+
+    def __init__(self, engine: Engine, dialect: Dialect) -> None:
+        self.engine = engine
+        self.dialect = dialect
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Open a write transaction; it commits at the end and rolls back on an error."""
+        try:
+            with self.engine.begin() as connection:
+                yield connection
+        except (OperationalError, InternalError) as error:
+            raise self._unreachable(error) from None
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """Open a transaction for reading alone; on SQLite it waits for nobody."""
+        try:
+            with self.engine.connect().execution_options(ringfence_read=True) as connection:
+                yield connection
+        except (OperationalError, InternalError) as error:
+            raise self._unreachable(error) from None
+
+    def now_ns(self, connection: Connection) -> int:
+        """Return the database's own time, the only clock that leases trust."""
+        return int(connection.execute(text(self.dialect.clock)).scalar_one())
+
+    def end_when_silent(self, connection: Connection, seconds: float) -> None:
+        """Let the database end this transaction when its client is silent for so long."""
+        self.dialect.end_when_silent(connection, seconds)
+
+    def make_place(self) -> None:
+        """Make the place of the tables, such as SQLite's file; connecting alone never does."""
+        self.dialect.make_place(self.engine.url)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self.engine.dispose()
+
+    def _unreachable(self, error: OperationalError | InternalError) -> StoreError:
+        url = self.engine.url
+        return self.dialect.missing(url) or StoreError(
+            found=f"the audit store {url.render_as_string(hide_password=True)} "
+            f"doesn't work: {str(error.orig).strip()}",
+            needed="a reachable database that this user may write",
+            next_step="check [audit] url and RINGFENCE_AUDIT_PASSWORD, then: ringfence doctor",
+        )
+
+
+def open_store(url: str, password: str | None = None) -> Store:
+    """Connect to `url`; a password comes separately and never shows in a log or an error."""
+    try:
+        address = make_url(url)
+        dialect = _dialect_of(address)
+        if password is not None:
+            address = address.set(password=password)
+        engine = _create_engine(address, dialect)
+    except (ArgumentError, NoSuchModuleError) as error:
+        raise ConfigError(found=f"[audit] url can't be read: {error}", needed=URLS) from None
+    dialect.set_up(engine)
+    return Store(engine, dialect)
+
+
+def dumps(value: Any) -> str:
+    """Return canonical JSON: sorted, compact, and never NaN or infinity."""
+    return json.dumps(
+        value, allow_nan=False, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+    )
+
+
+def _dialect_of(address: URL) -> Dialect:
+    if address.password is not None:
+        raise ConfigError(
+            found="[audit] url holds a password",
+            needed="a URL without it; drivers print URLs into logs and errors",
+            next_step="set RINGFENCE_AUDIT_PASSWORD instead",
+        )
+    name = address.get_backend_name()
+    if name not in DIALECTS:
+        raise ConfigError(found=f"[audit] url is for {name}", needed=URLS)
+    return DIALECTS[name]
+
+
+def _create_engine(address: URL, dialect: Dialect) -> Engine:
+    try:
+        return create_engine(address, hide_parameters=True)
+    except ModuleNotFoundError as error:
+        raise ConfigError(
+            found=f"the driver for [audit] url is not installed ({error.name})",
+            needed=dialect.driver,
+            next_step=f"pip install 'ringfence[{dialect.extra}]'",
+        ) from None

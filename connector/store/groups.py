@@ -1,0 +1,72 @@
+"""Which configured group (a region, a product) each evaluated node belongs to."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+
+from sqlalchemy import Connection, delete, insert, select
+
+from ringfence.connector.records import NodeGroup
+from ringfence.connector.store import chain
+from ringfence.connector.store.blocks import split
+from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.tables import grouping, prediction
+from ringfence.connector.store.writer import Writer
+
+
+def record_groups(writer: Writer, groups: Sequence[NodeGroup]) -> None:
+    """Write groups beside the predictions; what a crash left half-way is replaced."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        for part in split(groups):
+            keys = {group.node_key for group in part}
+            connection.execute(
+                delete(grouping).where(grouping.c.project == project, grouping.c.node_key.in_(keys))
+            )
+            connection.execute(
+                insert(grouping),
+                [
+                    {
+                        "project": project,
+                        "node_key": group.node_key,
+                        "property": group.property,
+                        "value": group.value,
+                    }
+                    for group in part
+                ],
+            )
+
+
+def seal_groups(connection: Connection, writer: Writer, seq: int) -> None:
+    """Let the chain hold the groups of a run once they are whole, inside the caller's transaction.
+
+    A run without any group has no entry.
+    """
+    project = writer.lease.project
+    groups = groups_of_run(connection, project, seq)
+    if groups:
+        facts = {"seq": seq, "rows": len(groups), "groups": groups_digest(groups)}
+        chain.append(connection, project, writer.key, "grouped", facts)
+
+
+def groups_of_run(connection: Connection, project: str, seq: int) -> list[NodeGroup]:
+    """Return the groups of the nodes that a run evaluated."""
+    same = (grouping.c.project == prediction.c.project) & (
+        grouping.c.node_key == prediction.c.node_key
+    )
+    query = (
+        select(grouping.c.node_key, grouping.c.property, grouping.c.value)
+        .join(prediction, same)
+        .where(prediction.c.project == project, prediction.c.seq == seq)
+    )
+    return [NodeGroup(*row) for row in connection.execute(query)]
+
+
+def groups_digest(groups: Sequence[NodeGroup]) -> str:
+    """Return one hash over groups, in the order of keys and properties."""
+    digest = hashlib.sha256()
+    for group in sorted(groups, key=lambda group: (group.node_key, group.property)):
+        digest.update(dumps([group.node_key, group.property, group.value]).encode())
+    return digest.hexdigest()

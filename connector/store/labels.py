@@ -1,0 +1,261 @@
+"""Classes that became known since a prediction, written beside it.
+
+Every class that is noticed stays in the `label` table with its times; a class that changes later
+keeps both values. The prediction's own row shows the newest one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Select,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from ringfence.connector.records import KnownClass
+from ringfence.connector.store import chain
+from ringfence.connector.store.blocks import read_blocks, split
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.tables import label, prediction, run
+from ringfence.connector.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPrediction:
+    """A prediction whose class may be news, with the terms of its run.
+
+    `classes` and `scores` stay JSON text until `judge` needs them: an audit asks about every
+    prediction without a class, and few have news.
+    """
+
+    node_key: str
+    classes: str
+    scores: str
+    label: str | None
+    threshold_naive: float | None
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A class that became known, and whether the set and the naive set held it."""
+
+    node_key: str
+    label: str
+    covered: bool
+    covered_naive: bool
+    unseen: bool
+    happened_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticedLabel(Label):
+    """A label as SQL holds it, with the time at which an audit noticed it."""
+
+    noticed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class LabelColumns:
+    """Classes of evaluated nodes, as columns: keys, names, and when each was first noticed."""
+
+    node_keys: list[str]
+    labels: list[str]
+    noticed_ns: list[int]
+
+
+def pending(
+    store: Store, project: str, rows: int, again_since_ns: int | None = None
+) -> Iterator[list[OpenPrediction]]:
+    """Yield predictions whose class isn't known yet, in blocks, by key.
+
+    With `again_since_ns` also those whose class was first noticed after it: it may have changed.
+    """
+    open_: ColumnElement[bool] = prediction.c.labelled_ns.is_(None)
+    if again_since_ns is not None:
+        open_ = or_(open_, prediction.c.labelled_ns > again_since_ns)
+    query = _open_predictions().where(prediction.c.project == project, open_)
+    for block in read_blocks(store, query, prediction.c.node_key, rows):
+        yield [OpenPrediction(*tuple(row)) for row in block]
+
+
+def predictions_of(store: Store, project: str, keys: Sequence[str]) -> list[OpenPrediction]:
+    """Return the predictions of those of `keys` that were evaluated."""
+    query = _open_predictions().where(prediction.c.project == project)
+    evaluated: list[OpenPrediction] = []
+    with store.reading() as connection:
+        for part in split(keys):
+            rows = connection.execute(query.where(prediction.c.node_key.in_(part)))
+            evaluated += [OpenPrediction(*tuple(row)) for row in rows]
+    return evaluated
+
+
+def judge(evaluated: OpenPrediction, known: KnownClass, classes: Sequence[str]) -> Label:
+    """Say whether a prediction's set, and the naive one beside it, hold the class.
+
+    `classes` are the model's, in the order of the scores. A class that the model has never seen is
+    missed by both sets.
+
+    >>> evaluated = OpenPrediction("i:7", '["b"]', "[-0.9, -0.2]", None, -0.5, "model 1")
+    >>> judge(evaluated, KnownClass("b"), ("a", "b")).covered
+    True
+    >>> judge(evaluated, KnownClass("c"), ("a", "b")).unseen
+    True
+    """
+    naive, seen = False, known.class_ in classes
+    if seen:
+        score = json.loads(evaluated.scores)[list(classes).index(known.class_)]
+        naive = evaluated.threshold_naive is None or score >= evaluated.threshold_naive
+    covered = known.class_ in json.loads(evaluated.classes)
+    return Label(evaluated.node_key, known.class_, covered, naive, not seen, known.happened_ns)
+
+
+def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
+    """Write classes beside their predictions and into the list of all that was noticed."""
+    if not labels:
+        return
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = _later_than_all(connection, project, writer.begin(connection))
+        _update_predictions(connection, project, now, labels)
+        connection.execute(
+            insert(label),
+            [
+                {
+                    "project": project,
+                    "node_key": one.node_key,
+                    "noticed_ns": now,
+                    "label": one.label,
+                    "happened_ns": one.happened_ns,
+                    "covered": one.covered,
+                    "covered_naive": one.covered_naive,
+                    "unseen": one.unseen,
+                }
+                for one in labels
+            ],
+        )
+        facts = {
+            "classes": labels_digest(labels),
+            "rows": label_rows_digest(labels),
+            "nodes": len(labels),
+            "noticed_ns": now,
+        }
+        chain.append(connection, project, writer.key, "classes", facts)
+
+
+def labels_digest(labels: Sequence[Label]) -> str:
+    """Return one hash over keys and classes, in the order of the keys."""
+    digest = hashlib.sha256()
+    for one in sorted(labels, key=lambda one: one.node_key):
+        digest.update(dumps([one.node_key, one.label]).encode())
+    return digest.hexdigest()
+
+
+def label_rows_digest(labels: Sequence[Label]) -> str:
+    """Return one hash over all that a label row says, in the order of the keys."""
+    digest = hashlib.sha256()
+    for one in sorted(labels, key=lambda one: one.node_key):
+        columns = [
+            one.node_key, one.label, one.happened_ns, one.covered, one.covered_naive, one.unseen,
+        ]  # fmt: skip
+        digest.update(dumps(columns).encode())
+    return digest.hexdigest()
+
+
+def history(store: Store, project: str, node_key: str) -> list[NoticedLabel]:
+    """Return every class of a node that was noticed, oldest first."""
+    query = (
+        select(
+            label.c.node_key, label.c.label, label.c.covered, label.c.covered_naive,
+            label.c.unseen, label.c.happened_ns, label.c.noticed_ns,
+        )
+        .where(label.c.project == project, label.c.node_key == node_key)
+        .order_by(label.c.noticed_ns)
+    )  # fmt: skip
+    with store.reading() as connection:
+        return [NoticedLabel(**row._asdict()) for row in connection.execute(query)]
+
+
+def labels_of_model(store: Store, project: str, model: str) -> LabelColumns:
+    """Return the known classes of the nodes that a model version evaluated, by key."""
+    query = (
+        select(prediction.c.node_key, prediction.c.label, prediction.c.labelled_ns)
+        .join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
+        .where(
+            prediction.c.project == project,
+            prediction.c.labelled_ns.is_not(None),
+            run.c.model == model,
+        )
+        .order_by(prediction.c.node_key)
+    )
+    with store.reading() as connection:
+        rows = connection.execute(query).all()
+    return LabelColumns([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+
+
+def newest_noticed_ns(connection: Connection, project: str) -> int | None:
+    """Return when a class was noticed last."""
+    query = select(func.max(label.c.noticed_ns)).where(label.c.project == project)
+    return connection.execute(query).scalar()
+
+
+def _later_than_all(connection: Connection, project: str, now: int) -> int:
+    """Return a time that no label has yet: it is what a chain entry knows its rows by.
+
+    SQLite's clock has milliseconds, in which two blocks of one audit can be written.
+    """
+    newest = newest_noticed_ns(connection, project)
+    return now if newest is None else max(now, newest + 1)
+
+
+def _open_predictions() -> Select[Any]:
+    return select(
+        prediction.c.node_key,
+        prediction.c.classes,
+        prediction.c.scores,
+        prediction.c.label,
+        run.c.threshold_naive,
+        run.c.model,
+    ).join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
+
+
+def _update_predictions(
+    connection: Connection, project: str, now: int, labels: Sequence[Label]
+) -> None:
+    statement = (
+        update(prediction)
+        .where(prediction.c.project == project, prediction.c.node_key == bindparam("of"))
+        .values(
+            label=bindparam("now_known"),
+            labelled_ns=func.coalesce(prediction.c.labelled_ns, bindparam("now")),
+            covered=bindparam("hit"),
+            covered_naive=bindparam("naive_hit"),
+            unseen=bindparam("never_seen"),
+        )
+    )
+    connection.execute(
+        statement,
+        [
+            {
+                "of": one.node_key,
+                "now_known": one.label,
+                "now": now,
+                "hit": one.covered,
+                "naive_hit": one.covered_naive,
+                "never_seen": one.unseen,
+            }
+            for one in labels
+        ],
+    )

@@ -1,0 +1,114 @@
+"""The SQL side of a trained model: its manifest and the labelled nodes that belong to it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+
+from sqlalchemy import insert, select
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.records import Member, Role
+from ringfence.connector.store import chain
+from ringfence.connector.store.blocks import split
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.tables import member, model
+from ringfence.connector.store.writer import Writer
+
+
+def record_model(
+    writer: Writer, version: str, manifest: str, digest: str, members: Sequence[Member]
+) -> None:
+    """Write manifest, members and chain entry in one transaction; from then on runs use it."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        connection.execute(
+            insert(model).values(
+                project=project, version=version, trained_ns=now, manifest=manifest
+            )
+        )
+        for part in split(members):
+            connection.execute(
+                insert(member),
+                [
+                    {
+                        "project": project,
+                        "version": version,
+                        "node_key": labelled.node_key,
+                        "role": labelled.role,
+                        "class_index": labelled.class_index,
+                    }
+                    for labelled in part
+                ],
+            )
+        facts = {
+            "version": version,
+            "manifest_sha256": digest,
+            "members": len(members),
+            "member_digests": member_digests(members),
+            "trained_ns": now,
+        }
+        chain.append(connection, project, writer.key, "trained", facts)
+
+
+def member_digests(members: Sequence[Member]) -> dict[str, str]:
+    """Return for each role one hash over its keys and classes, in the order of the keys.
+
+    >>> sorted(member_digests([Member("i:1", "train", 0), Member("i:2", "calibration", 1)]))
+    ['calibration', 'train']
+    """
+    hashes: dict[str, hashlib._Hash] = {}
+    for labelled in sorted(members, key=lambda labelled: labelled.node_key):
+        digest = hashes.setdefault(labelled.role, hashlib.sha256())
+        digest.update(dumps([labelled.node_key, labelled.class_index]).encode())
+    return {role: digest.hexdigest() for role, digest in hashes.items()}
+
+
+def newest_manifest(store: Store, project: str) -> str:
+    """Return the manifest of the project's newest model."""
+    with store.reading() as connection:
+        manifest = connection.execute(
+            select(model.c.manifest)
+            .where(model.c.project == project)
+            .order_by(model.c.trained_ns.desc(), model.c.version.desc())
+            .limit(1)
+        ).scalar()
+    if manifest is None:
+        raise ModelError(
+            found=f"project {project!r} has no trained model",
+            needed="a trained model",
+            next_step="ringfence train",
+        )
+    return str(manifest)
+
+
+def manifest_of(store: Store, project: str, version: str) -> str:
+    """Return the manifest of one model version, as it was trained."""
+    with store.reading() as connection:
+        query = select(model.c.manifest).where(
+            model.c.project == project, model.c.version == version
+        )
+        return str(connection.execute(query).scalar_one())
+
+
+def class_names(store: Store, project: str) -> dict[str, list[str]]:
+    """Return the classes of every model version, in the order of its p-values."""
+    with store.reading() as connection:
+        rows = connection.execute(
+            select(model.c.version, model.c.manifest)
+            .where(model.c.project == project)
+            .order_by(model.c.trained_ns, model.c.version)
+        )
+        return {row.version: json.loads(row.manifest)["classes"] for row in rows}
+
+
+def members(store: Store, project: str, version: str, role: Role | None = None) -> list[Member]:
+    """Return the labelled nodes of a model version, all of them or those of one role."""
+    query = select(member.c.node_key, member.c.role, member.c.class_index).where(
+        member.c.project == project, member.c.version == version
+    )
+    with store.reading() as connection:
+        rows = connection.execute(query if role is None else query.where(member.c.role == role))
+        return [Member(*row) for row in rows]

@@ -1,0 +1,97 @@
+"""Predictions in SQL: written with their run, read back in blocks, marked when a node is gone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy import Connection, insert, select, update
+
+from ringfence.connector.records import Prediction, StoredPrediction
+from ringfence.connector.store import chain
+from ringfence.connector.store.blocks import read_blocks, split
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.rows import PREDICTION, prediction_columns, prediction_from_row
+from ringfence.connector.store.tables import prediction
+from ringfence.connector.store.writer import Writer
+
+
+def insert_predictions(
+    connection: Connection, project: str, seq: int, decided: Sequence[Prediction]
+) -> None:
+    """Write the predictions of a run inside the transaction that decides it."""
+    for part in split(decided):
+        connection.execute(
+            insert(prediction), [prediction_columns(project, seq, one) for one in part]
+        )
+
+
+def payload_digest(predictions: Sequence[Prediction]) -> str:
+    """Return one hash over all predictions, in the order of their keys."""
+    digest = hashlib.sha256()
+    for one in sorted(predictions, key=lambda one: one.node_key):
+        digest.update(dumps([one.node_key, one.classes, one.p_values, one.scores]).encode())
+    return digest.hexdigest()
+
+
+def degree_digest(predictions: Sequence[Prediction]) -> str:
+    """Return one hash over the degrees, in the order of the keys."""
+    digest = hashlib.sha256()
+    for one in sorted(predictions, key=lambda one: one.node_key):
+        digest.update(dumps([one.node_key, one.degree]).encode())
+    return digest.hexdigest()
+
+
+def payload(store: Store, project: str, seq: int, rows: int) -> Iterator[list[StoredPrediction]]:
+    """Yield a run's stored predictions in blocks, by key."""
+    query = select(*PREDICTION).where(prediction.c.project == project, prediction.c.seq == seq)
+    for block in read_blocks(store, query, prediction.c.node_key, rows):
+        yield [prediction_from_row(row) for row in block]
+
+
+def payload_keys(store: Store, project: str, seq: int, rows: int) -> Iterator[list[str]]:
+    """Yield the keys of a run's predictions in blocks, sorted."""
+    query = select(prediction.c.node_key).where(
+        prediction.c.project == project, prediction.c.seq == seq
+    )
+    for block in read_blocks(store, query, prediction.c.node_key, rows):
+        yield [row.node_key for row in block]
+
+
+def some_predictions(store: Store, project: str, keys: Sequence[str]) -> list[StoredPrediction]:
+    """Return the predictions of `keys`."""
+    query = select(*PREDICTION).where(
+        prediction.c.project == project, prediction.c.node_key.in_(keys)
+    )
+    with store.reading() as connection:
+        return [prediction_from_row(row) for row in connection.execute(query)]
+
+
+def evaluated_keys(store: Store, project: str, after_seq: int = 0) -> list[str]:
+    """Return the keys of nodes evaluated in runs after `after_seq`."""
+    query = select(prediction.c.node_key).where(
+        prediction.c.project == project, prediction.c.seq > after_seq
+    )
+    with store.reading() as connection:
+        return list(connection.execute(query).scalars())
+
+
+def mark_gone(writer: Writer, keys: Sequence[str]) -> None:
+    """Mark predictions whose node has left the graph; the predictions stay."""
+    if not keys:
+        return
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        set_gone(connection, project, keys)
+        chain.append(connection, project, writer.key, "gone", {"gone": sorted(keys)})
+
+
+def set_gone(connection: Connection, project: str, keys: Sequence[str]) -> None:
+    """Do what `mark_gone` does inside the caller's transaction."""
+    for part in split(keys):
+        connection.execute(
+            update(prediction)
+            .where(prediction.c.project == project, prediction.c.node_key.in_(part))
+            .values(in_graph=False)
+        )

@@ -1,0 +1,1 @@
+"""What pages, reports and `status` read from the audit store: small queries, typed records."""

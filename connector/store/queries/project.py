@@ -1,0 +1,314 @@
+"""What dashboard, report, metrics and `status` read: small queries on the audit store.
+
+Pages show coverage and run rows, which an audit has counted already; no page reads the predictions
+but by primary key (`connector.store.nodes`), so a store of a million predictions answers like one
+of a thousand. `count_predictions` is for `ringfence status` alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from sqlalchemy import func, null, select
+
+from ringfence.connector.records import AuditMark, Run, StoredCoverage
+from ringfence.connector.store import coverage as coverage_rows
+from ringfence.connector.store import schedule as scheduled_jobs
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.queries.records import (
+    ChainEntry,
+    LeaseState,
+    ModelRecord,
+    MonitorState,
+    ProjectCounts,
+    QuarantineReason,
+    RunCoverage,
+    StoredAlarm,
+    StoredAlarmEvent,
+)
+from ringfence.connector.store.queries.totals import last_totals, worst_total
+from ringfence.connector.store.rows import run_from_row
+from ringfence.connector.store.schedule import ScheduledJob
+from ringfence.connector.store.tables import (
+    alarm,
+    alarm_event,
+    audit,
+    coverage,
+    lease,
+    model,
+    prediction,
+    quarantine,
+    run,
+)
+from ringfence.connector.store.trail import configuration
+
+HEAVY_RUN_COLUMNS = ("calibration_scores", "watch")
+ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor"}  # of every chain entry
+MAX_NAMED_ROWS = 2_000
+Row = dict[str, Any]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectQueries:
+    """A project as far as SQL knows it."""
+
+    store: Store
+    project: str
+    max_rows: int = 200  # rows of a history, where no other number is asked for
+
+    def unlimited(self) -> ProjectQueries:
+        """Return the same project with histories of any length, for files."""
+        return replace(self, max_rows=10**9)
+
+    def rows(self, query: Any) -> list[Row]:
+        """Return a query's rows by column."""
+        with self.store.reading() as connection:
+            return [dict(row) for row in connection.execute(query).mappings()]
+
+    def first(self, query: Any) -> Row | None:
+        """Return a query's first row."""
+        found = self.rows(query.limit(1))
+        return found[0] if found else None
+
+    def records(self, query: Any, from_row: Callable[[Any], T]) -> list[T]:
+        """Return a query's rows as records."""
+        with self.store.reading() as connection:
+            return [from_row(row) for row in connection.execute(query)]
+
+    def scalar(self, query: Any) -> Any:
+        """Return the first column of a query's first row."""
+        with self.store.reading() as connection:
+            return connection.execute(query).scalar()
+
+    # -- runs -----------------------------------------------------------------------------------
+
+    def runs(self, last: int | None = None) -> list[Run]:
+        """Return the last runs, oldest first; calibration scores and monitor are left out (None).
+
+        Those two are long; `run` and `monitor_states` read them.
+        """
+        heavy = set(HEAVY_RUN_COLUMNS)
+        light = [null().label(column.name) if column.name in heavy else column for column in run.c]
+        query = select(*light).where(run.c.project == self.project)
+        newest = query.order_by(run.c.seq.desc()).limit(last or self.max_rows)
+        return self.records(newest, run_from_row)[::-1]
+
+    def complete_runs(self, last: int) -> list[Run]:
+        """Return the last runs, oldest first, with calibration scores and monitor."""
+        query = select(run).where(run.c.project == self.project)
+        return self.records(query.order_by(run.c.seq.desc()).limit(last), run_from_row)[::-1]
+
+    def run(self, seq: int) -> Run | None:
+        """Return one run; None where there is none of this number."""
+        query = select(run).where(run.c.project == self.project, run.c.seq == seq)
+        return next(iter(self.records(query, run_from_row)), None)
+
+    def monitor_states(self) -> list[MonitorState]:
+        """Return exchangeability monitor and calibration score quantiles of the last runs."""
+        query = select(run.c.seq, run.c.model, run.c.watch, run.c.calibration_scores).where(
+            run.c.project == self.project
+        )
+        rows = self.rows(query.order_by(run.c.seq.desc()).limit(self.max_rows))
+        return [_monitor_state(row) for row in reversed(rows)]
+
+    def count_unfinished(self) -> int:
+        """Return how many runs are decided and not in the graph yet."""
+        unfinished = (run.c.project == self.project, run.c.state == "decided")
+        return int(self.scalar(select(func.count()).where(*unfinished)))
+
+    def count_predictions(self) -> ProjectCounts:
+        """Return how many predictions there are, and of how many the class is known; a scan."""
+        counted = select(
+            func.count().label("evaluated"), func.count(prediction.c.labelled_ns).label("known")
+        )
+        row = self.rows(counted.where(prediction.c.project == self.project))[0]
+        return ProjectCounts(int(row["evaluated"]), int(row["known"]))
+
+    # -- coverage -------------------------------------------------------------------------------
+
+    def coverage(self, slice_: str, last: int | None = None) -> list[RunCoverage]:
+        """Return the rows of a slice, oldest run first."""
+        query = (
+            select(coverage, run.c.decided_ns, run.c.threshold, run.c.n_calibration)
+            .join(run, (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq))
+            .where(coverage.c.project == self.project, coverage.c.slice == slice_)
+            .order_by(coverage.c.seq.desc(), coverage.c.name)
+            .limit(last or self.max_rows)
+        )
+        records = [RunCoverage(**row) for row in self.rows(query)]
+        return sorted(records, key=lambda record: (record.seq, record.name))
+
+    def all_coverage(self) -> list[StoredCoverage]:
+        """Return the rows of every slice, oldest run first."""
+        return coverage_rows.stored(self.store, self.project)
+
+    def total(self) -> StoredCoverage | None:
+        """Return the newest model's worst row over all runs of the same terms."""
+        return worst_total(self.totals())
+
+    def totals(self) -> list[StoredCoverage]:
+        """Return the newest row over all runs of each terms, oldest run first."""
+        with self.store.reading() as connection:
+            return last_totals(connection, self.project)
+
+    def named(self, slice_: str) -> list[RunCoverage]:
+        """Return the newest model's classes or groups, worst first."""
+        records = self.coverage(slice_, last=MAX_NAMED_ROWS)
+        newest_seq = max((record.seq for record in records), default=0)
+        newest = [record for record in records if record.seq == newest_seq]
+        return sorted(newest, key=lambda row: (row.p_value, row.coverage or 0.0, row.name))
+
+    def counts(self) -> ProjectCounts:
+        """Return how many nodes were evaluated and known, from the rows of runs and audits."""
+        evaluated = self.scalar(
+            select(func.sum(run.c.n_evaluated)).where(run.c.project == self.project)
+        )
+        known = self.scalar(
+            select(func.sum(coverage.c.known)).where(
+                coverage.c.project == self.project, coverage.c.slice == "run"
+            )
+        )
+        return ProjectCounts(int(evaluated or 0), int(known or 0))
+
+    # -- models, quarantine, alarms, schedule ---------------------------------------------------
+
+    def models(self) -> list[ModelRecord]:
+        """Return the model versions with their manifests, oldest first."""
+        query = select(model).where(model.c.project == self.project).order_by(model.c.trained_ns)
+        return [_model(row) for row in self.rows(query)]
+
+    def quarantine(self) -> list[QuarantineReason]:
+        """Return reasons with the number of nodes, the most frequent first."""
+        query = (
+            select(quarantine.c.reason, func.count().label("nodes"))
+            .where(quarantine.c.project == self.project)
+            .group_by(quarantine.c.reason)
+            .order_by(func.count().desc())
+        )
+        return [QuarantineReason(**row) for row in self.rows(query)]
+
+    def alarms(self) -> list[StoredAlarm]:
+        """Return what every rule says now."""
+        query = select(alarm).where(alarm.c.project == self.project).order_by(alarm.c.rule)
+        return [StoredAlarm(**row) for row in self.rows(query)]
+
+    def alarm_events(self) -> list[StoredAlarmEvent]:
+        """Return the last changes of alarms, newest first."""
+        query = select(alarm_event).where(alarm_event.c.project == self.project)
+        rows = self.rows(query.order_by(alarm_event.c.n.desc()).limit(self.max_rows))
+        return [_alarm_event(row) for row in rows]
+
+    def schedule(self) -> list[ScheduledJob]:
+        """Return when each scheduled job is due and how it ended last; empty without a schedule."""
+        with self.store.reading() as connection:
+            return scheduled_jobs.rows(connection, self.project)
+
+    # -- audit, lease, chain --------------------------------------------------------------------
+
+    def audit_mark(self) -> AuditMark | None:
+        """Return when the last audit was, with the advisor's opinion; None before the first."""
+        return coverage_rows.mark_of(self.store, self.project)
+
+    def lease(self) -> LeaseState | None:
+        """Return who is at work, if anyone, and up to where the graph was read."""
+        row = self.first(select(lease).where(lease.c.project == self.project))
+        if row is None:
+            return None
+        working = row["owner"] if row["expires_ns"] > self.now_ns() else None
+        return LeaseState(row["watermark_ns"], working)
+
+    def now_ns(self) -> int:
+        """Return the database's time."""
+        with self.store.reading() as connection:
+            return self.store.now_ns(connection)
+
+    def chain(self) -> list[ChainEntry]:
+        """Return the last entries of the audit chain, newest first."""
+        query = select(audit).where(audit.c.project == self.project)
+        rows = self.rows(query.order_by(audit.c.n.desc()).limit(self.max_rows))
+        return [_chain_entry(row) for row in rows]
+
+    def whole_chain(self) -> list[ChainEntry]:
+        """Return every entry of the audit chain, oldest first."""
+        query = select(audit).where(audit.c.project == self.project).order_by(audit.c.n)
+        return [_chain_entry(row) for row in self.rows(query)]
+
+    def chain_length(self) -> int:
+        """Return the number of the chain's last entry."""
+        query = select(func.max(audit.c.n)).where(audit.c.project == self.project)
+        return int(self.scalar(query) or 0)
+
+    def count_chain_entries(self) -> int:
+        """Return how many entries the chain has."""
+        return int(self.scalar(select(func.count()).where(audit.c.project == self.project)))
+
+
+# -- from a row to a record that only reading gives; `connector.store.rows` makes the others ------
+
+
+def _monitor_state(row: Row) -> MonitorState:
+    scores, watch = _floats(row["calibration_scores"]), _decoded(row["watch"])
+    return MonitorState(row["seq"], row["model"], scores, watch)
+
+
+def _model(row: Row) -> ModelRecord:
+    return ModelRecord(**row | {"manifest": json.loads(row["manifest"])})
+
+
+def _alarm_event(row: Row) -> StoredAlarmEvent:
+    return StoredAlarmEvent(**row | {"delivered": tuple(row["delivered"].split())})
+
+
+def _chain_entry(row: Row) -> ChainEntry:
+    body = json.loads(row["body"])
+    return ChainEntry(
+        **row,
+        kind=body["kind"],
+        summary=_summary(body),
+        at_ns=body.get("at_ns"),
+        actor=_actor_text(body.get("actor")),
+    )
+
+
+def _actor_text(actor: dict[str, Any] | None) -> str:
+    return f"{actor['verb']} on {actor['host']}, process {actor['process']}" if actor else ""
+
+
+def _floats(text: str | None) -> tuple[float, ...] | None:
+    return tuple(json.loads(text)) if text else None
+
+
+def _decoded(text: str | None) -> dict[str, Any] | None:
+    return json.loads(text) if text else None
+
+
+def _summary(body: dict[str, Any]) -> str:
+    kind = body["kind"]
+    if kind == "decided":
+        facts = body["run"]
+        return f"run {facts['seq']}: {facts['n_evaluated']} sets by {facts['rule']}"
+    if kind == "audited":
+        rows = body["coverage"]
+        return f"coverage of {len({row['seq'] for row in rows})} runs, {len(rows)} rows"
+    if kind == "classes":
+        return f"{body['nodes']} classes became known"
+    if kind == "trained":
+        return f"model {body['version']} with {body['members']} labelled nodes"
+    if kind == "applied":
+        return f"run {body['seq']} is in the graph"
+    if kind == "grouped":
+        return f"{body['rows']} groups of the nodes of run {body['seq']}"
+    if kind == "gone":
+        return f"{len(body['gone'])} evaluated nodes have left the graph"
+    if kind == "alarms":
+        firing = sum(state == "firing" for state, *_ in body["states"].values())
+        return f"{len(body['states'])} alarm rules, {firing} firing"
+    if kind == "alarm":
+        return f"alarm {body['rule']}: {body['was']} to {body['state']}"
+    if kind == configuration.KIND:
+        return configuration.describe_change(body)
+    return ", ".join(name for name in body if name not in ENTRY_NAMES)

@@ -1,0 +1,58 @@
+"""Which total is shown: runs are counted together by their terms, and the worst terms speak.
+
+A model's runs may have been made under several terms (rule, alpha, weighted calibration nodes or
+not), each with a total of its own at the last of its runs. A change of the configuration must not
+hide what was found before it: as long as a model is in use, its worst verdict is the one shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TypeVar
+
+from sqlalchemy import Connection, func, select
+
+from ringfence.connector.records import CoverageRow, StoredCoverage
+from ringfence.connector.store.rows import coverage_from_row
+from ringfence.connector.store.tables import coverage, run
+
+SEVERITY = {"broken": 2, "watch": 1}
+"""Verdicts that outrank those of newer terms; the others don't."""
+
+Row = TypeVar("Row", bound=CoverageRow)
+
+
+def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
+    """Return the newest total of every terms, oldest run first."""
+    of_run = (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq)
+    totals = (coverage.c.project == project) & (coverage.c.slice == "total")
+    terms = (
+        run.c.model,
+        run.c.rule,
+        run.c.alpha,
+        run.c.effective_calibration == run.c.n_calibration,
+    )
+    ends = select(func.max(run.c.seq)).join(coverage, of_run).where(totals).group_by(*terms)
+    query = select(coverage).where(totals, coverage.c.seq.in_(ends)).order_by(coverage.c.seq)
+    return [coverage_from_row(row) for row in connection.execute(query)]
+
+
+def worst_total(totals: Sequence[Row]) -> Row | None:
+    """Return the worst of the last totals (oldest run first) of the model that ran last.
+
+    That of the newest run, unless another one is broken, or is to be watched where the newest is
+    not; its words then say which runs it is about.
+    """
+    if not totals:
+        return None
+    newest = totals[-1]
+    of_model = [total for total in totals if total.model == newest.model]
+    worst = max(of_model, key=lambda total: (SEVERITY.get(total.verdict, 0), total.seq))
+    if worst is newest:
+        return newest
+    return replace(
+        worst,
+        words=f"{worst.words}; this is about the runs at alpha {worst.alpha:g} until run "
+        f"{worst.seq}, before the configuration changed",
+    )

@@ -1,0 +1,140 @@
+"""Between SQL rows and records: the one place that knows which columns hold JSON text.
+
+`run.notes` is written with json.dumps' own spaces and escapes, every other JSON column in the
+canonical form of `dumps`. The audit chain holds these texts as they stand in SQL, and
+`ringfence verify` compares the two, so neither form may change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from sqlalchemy import Row
+
+from ringfence.connector.records import (
+    AlarmEvent,
+    AlarmState,
+    AuditMark,
+    CoverageRow,
+    Prediction,
+    Run,
+    RunFacts,
+    StoredCoverage,
+    StoredPrediction,
+)
+from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.tables import coverage, prediction
+
+RUN_FACTS = tuple(field.name for field in fields(RunFacts))
+COVERAGE = tuple(field.name for field in fields(CoverageRow))
+PREDICTION = (
+    prediction.c.node_key, prediction.c.classes, prediction.c.p_values, prediction.c.scores,
+    prediction.c.degree, prediction.c.project, prediction.c.seq, prediction.c.in_graph,
+    prediction.c.label, prediction.c.labelled_ns, prediction.c.covered,
+    prediction.c.covered_naive, prediction.c.unseen,
+)  # fmt: skip
+"""The columns that `prediction_from_row` takes, in its order."""
+
+_decode = json.JSONDecoder().decode  # json.loads without its questions about bytes and options
+
+
+def run_columns(facts: RunFacts) -> dict[str, Any]:
+    """Return what a decided run writes: the columns of its facts, JSON as text."""
+    values = {name: getattr(facts, name) for name in RUN_FACTS}
+    values["notes"] = json.dumps(facts.notes)
+    values["timings"] = "{}"
+    for name in ("calibration_scores", "watch"):
+        values[name] = None if values[name] is None else dumps(values[name])
+    return values
+
+
+def run_from_row(row: Row[Any]) -> Run:
+    """Return a row of the table `run` as a record."""
+    values = row._asdict()
+    scores, watch = values["calibration_scores"], values["watch"]
+    values["notes"] = tuple(json.loads(values["notes"]))
+    values["timings"] = json.loads(values["timings"])
+    values["calibration_scores"] = None if scores is None else tuple(json.loads(scores))
+    values["watch"] = None if watch is None else json.loads(watch)
+    return Run(**values)
+
+
+def prediction_columns(project: str, seq: int, decided: Prediction) -> dict[str, Any]:
+    """Return the columns of a new prediction."""
+    return {
+        "project": project,
+        "node_key": decided.node_key,
+        "seq": seq,
+        "size": decided.size,
+        **set_columns(decided),
+        "degree": decided.degree,
+        "top_p": max(decided.p_values),
+        "in_graph": True,
+    }
+
+
+def set_columns(decided: Prediction) -> dict[str, str]:
+    """Return classes, p-values and scores as the JSON text of their columns."""
+    return {
+        "classes": dumps(decided.classes),
+        "p_values": dumps(decided.p_values),
+        "scores": dumps(decided.scores),
+    }
+
+
+def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
+    """Return a row of the columns `PREDICTION` as a record."""
+    (
+        node_key, classes, p_values, scores, degree, project, seq, in_graph, label, labelled_ns,
+        covered, covered_naive, unseen,
+    ) = row  # fmt: skip
+    return StoredPrediction(
+        node_key,
+        tuple(_decode(classes)),
+        tuple(_decode(p_values)),
+        tuple(_decode(scores)),
+        degree,
+        project=project,
+        seq=seq,
+        in_graph=in_graph,
+        label=label,
+        labelled_ns=labelled_ns,
+        covered=covered,
+        covered_naive=covered_naive,
+        unseen=unseen,
+    )
+
+
+def coverage_columns(row: CoverageRow) -> dict[str, Any]:
+    """Return the columns of a coverage row but for project and time of the audit."""
+    return {name: getattr(row, name) for name in COVERAGE}
+
+
+def stored_coverage_columns(row: StoredCoverage) -> dict[str, Any]:
+    """Return all columns of a coverage row, in the order of the table."""
+    return {column.name: getattr(row, column.name) for column in coverage.c}
+
+
+def coverage_from_row(row: Row[Any]) -> StoredCoverage:
+    """Return a row of the table `coverage` as a record."""
+    return StoredCoverage(**row._asdict())
+
+
+def audit_mark_from_row(row: Row[Any]) -> AuditMark:
+    """Return a row of the table `audit_mark` as a record."""
+    advice: Mapping[str, Any] | None = json.loads(row.advice) if row.advice else None
+    return AuditMark(row.audited_ns, row.labels_ns, row.grouped_seq, advice)
+
+
+def alarm_from_row(row: Row[Any]) -> AlarmState:
+    """Return a row of the table `alarm` as a record."""
+    return AlarmState(row.rule, row.state, row.words, row.since_ns)
+
+
+def alarm_event_from_row(row: Row[Any]) -> AlarmEvent:
+    """Return a row of the table `alarm_event` as a record."""
+    channels = tuple(row.delivered.split())
+    return AlarmEvent(row.n, row.at_ns, row.rule, row.was, row.state, row.words, channels)

@@ -1,0 +1,186 @@
+"""The SQL side of a run: decide it with its whole payload, close it, read it back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import Connection, Select, delete, insert, select, update
+
+from ringfence.connector import fault_points
+from ringfence.connector.records import Prediction, RejectedNode, Run, RunFacts
+from ringfence.connector.store import chain
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.predictions import (
+    degree_digest,
+    insert_predictions,
+    payload_digest,
+    set_gone,
+)
+from ringfence.connector.store.rows import run_columns, run_from_row
+from ringfence.connector.store.tables import lease, quarantine, run
+from ringfence.connector.store.trail.configuration import record_change
+from ringfence.connector.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """All that a run decided: its facts, the predictions, the nodes that could not be used.
+
+    `terms` are the settings that coverage is counted under, for the record of their changes.
+    """
+
+    facts: RunFacts
+    predictions: Sequence[Prediction]
+    rejected: Sequence[RejectedNode]
+    terms: Mapping[str, Any] = field(default_factory=dict)
+
+
+def decide(writer: Writer, decision: Decision) -> int:
+    """Write run, predictions, quarantine, chain entry and watermark in one transaction."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        seq = _next_seq(connection, project)
+        columns = {**run_columns(decision.facts), "seq": seq, "decided_ns": now}
+        record_change(connection, writer, newest_run(connection, project), columns, decision.terms)
+        connection.execute(
+            insert(run).values(
+                project=project, state="decided", token=writer.lease.token, **columns
+            )
+        )
+        insert_predictions(connection, project, seq, decision.predictions)
+        fault_points.reach("inside decide")
+        _replace_quarantine(connection, project, seq, now, decision.rejected)
+        facts = {
+            "run": columns,
+            "predictions": payload_digest(decision.predictions),
+            "degrees": degree_digest(decision.predictions),
+            "token": writer.lease.token,
+        }
+        chain.append(connection, project, writer.key, "decided", facts)
+        connection.execute(
+            update(lease)
+            .where(lease.c.project == project)
+            .values(next_seq=seq + 1, watermark_ns=decision.facts.watermark_to_ns)
+        )
+    return seq
+
+
+def close_run(
+    writer: Writer, seq: int, missing: Sequence[str], timings: Mapping[str, float]
+) -> None:
+    """Mark a run as applied; `missing` nodes had left the graph before their set reached it."""
+    project = writer.lease.project
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        set_gone(connection, project, missing)
+        closed = connection.execute(
+            update(run)
+            .where(run.c.project == project, run.c.seq == seq, run.c.state == "decided")
+            .values(state="applied", applied_ns=now, timings=dumps(timings))
+        )
+        if closed.rowcount:
+            facts = {"seq": seq, "applied_ns": now, "gone": sorted(missing)}
+            chain.append(connection, project, writer.key, "applied", facts)
+        fault_points.reach("inside close")
+
+
+def next_seq(store: Store, project: str) -> int:
+    """Return the number that the next run will have."""
+    with store.reading() as connection:
+        return _next_seq(connection, project)
+
+
+def undone(store: Store, project: str) -> list[int]:
+    """Return the runs that were decided but not yet applied to the graph, oldest first."""
+    query = select(run.c.seq).where(run.c.project == project, run.c.state == "decided")
+    return _numbers(store, query.order_by(run.c.seq))
+
+
+def applied_after(store: Store, project: str, seq: int) -> list[int]:
+    """Return the applied runs after `seq`, oldest first."""
+    query = select(run.c.seq).where(
+        run.c.project == project, run.c.seq > seq, run.c.state == "applied"
+    )
+    return _numbers(store, query.order_by(run.c.seq))
+
+
+def watermarks(store: Store, project: str) -> list[int]:
+    """Return up to where each run had read the graph, oldest time first."""
+    query = select(run.c.watermark_to_ns).where(
+        run.c.project == project, run.c.watermark_to_ns.is_not(None)
+    )
+    return _numbers(store, query.order_by(run.c.watermark_to_ns))
+
+
+def one_run(store: Store, project: str, seq: int) -> Run:
+    """Return a run."""
+    query = select(run).where(run.c.project == project, run.c.seq == seq)
+    with store.reading() as connection:
+        return run_from_row(connection.execute(query).one())
+
+
+def applied_runs(store: Store, project: str) -> list[Run]:
+    """Return the runs that were applied to the graph, oldest first."""
+    query = select(run).where(run.c.project == project, run.c.state == "applied")
+    with store.reading() as connection:
+        return [run_from_row(row) for row in connection.execute(query.order_by(run.c.seq))]
+
+
+def newest_run(connection: Connection, project: str) -> Run | None:
+    """Return the last run that was decided."""
+    query = select(run).where(run.c.project == project).order_by(run.c.seq.desc()).limit(1)
+    row = connection.execute(query).first()
+    return None if row is None else run_from_row(row)
+
+
+def newest_monitored_run(store: Store, project: str, model: str) -> Run | None:
+    """Return the last run of a model version that has a state of the exchangeability monitor."""
+    query = (
+        select(run)
+        .where(run.c.project == project, run.c.model == model, run.c.watch.is_not(None))
+        .order_by(run.c.seq.desc())
+        .limit(1)
+    )
+    with store.reading() as connection:
+        row = connection.execute(query).first()
+    return None if row is None else run_from_row(row)
+
+
+def finite(value: float) -> float | None:
+    """Return a threshold as SQL and JSON can hold it: -infinity becomes NULL."""
+    return value if math.isfinite(value) else None
+
+
+def _next_seq(connection: Connection, project: str) -> int:
+    query = select(lease.c.next_seq).where(lease.c.project == project)
+    return int(connection.execute(query).scalar_one())
+
+
+def _numbers(store: Store, query: Select[Any]) -> list[int]:
+    with store.reading() as connection:
+        return [int(number) for number in connection.execute(query).scalars()]
+
+
+def _replace_quarantine(
+    connection: Connection, project: str, seq: int, now: int, rejected: Sequence[RejectedNode]
+) -> None:
+    connection.execute(delete(quarantine).where(quarantine.c.project == project))
+    if rejected:
+        connection.execute(
+            insert(quarantine),
+            [
+                {
+                    "project": project,
+                    "element_id": node.element_id,
+                    "node_key": node.node_key,
+                    "seq": seq,
+                    "reason": node.reason,
+                    "seen_ns": now,
+                }
+                for node in rejected
+            ],
+        )

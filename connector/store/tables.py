@@ -1,0 +1,306 @@
+"""The SQL audit store's tables; the revisions in migrations/sql create the same (a test compares).
+
+Times are integer nanoseconds since 1970 (PostgreSQL would round a timestamp to microseconds).
+JSON is text written with `allow_nan=False`: SQLite would turn NaN into NULL without a word.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    CheckConstraint,
+    Column,
+    Double,
+    ForeignKeyConstraint,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+
+metadata = MetaData()
+
+lease = Table(
+    "lease",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("owner", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("expires_ns", BigInteger, nullable=False),
+    Column("watermark_ns", BigInteger),
+    Column("next_seq", BigInteger, nullable=False),
+)
+"""One row per project: who may write, up to where the graph was read, the next run's number."""
+
+model = Table(
+    "model",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("trained_ns", BigInteger, nullable=False),
+    Column("manifest", Text, nullable=False),
+    PrimaryKeyConstraint("project", "version"),
+)
+"""A trained model's manifest as written beside its weights."""
+
+member = Table(
+    "member",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("node_key", Text),
+    Column("role", Text, nullable=False),
+    Column("class_index", Integer, nullable=False),
+    PrimaryKeyConstraint("project", "version", "node_key"),
+    ForeignKeyConstraint(["project", "version"], ["model.project", "model.version"]),
+    CheckConstraint("role IN ('train', 'validation', 'calibration')", name="member_role"),
+    Index("member_by_role", "project", "version", "role"),
+)
+"""The labelled nodes a model version was trained, stopped and is calibrated with."""
+
+run = Table(
+    "run",
+    metadata,
+    Column("project", Text),
+    Column("seq", BigInteger),
+    Column("state", Text, nullable=False),
+    Column("token", BigInteger, nullable=False),
+    Column("started_ns", BigInteger, nullable=False),
+    Column("decided_ns", BigInteger),
+    Column("applied_ns", BigInteger),
+    Column("watermark_from_ns", BigInteger),
+    Column("watermark_to_ns", BigInteger),
+    Column("rule", Text, nullable=False),
+    Column("score", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("threshold", Double),
+    Column("threshold_node", Double),
+    Column("threshold_edge", Double),
+    Column("threshold_naive", Double),
+    Column("n_calibration", BigInteger, nullable=False),
+    Column("effective_calibration", Double, nullable=False),
+    Column("n_evaluated", BigInteger, nullable=False),
+    Column("n_waiting", BigInteger, nullable=False),
+    Column("n_already_known", BigInteger, nullable=False),
+    Column("n_quarantined", BigInteger, nullable=False),
+    Column("n_nodes", BigInteger, nullable=False),
+    Column("n_relationships", BigInteger, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("config", Text, nullable=False),
+    Column("software", Text, nullable=False),
+    Column("notes", Text, nullable=False),
+    Column("timings", Text, nullable=False),
+    Column("calibration_scores", Text),
+    Column("watch", Text),
+    PrimaryKeyConstraint("project", "seq"),
+    CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
+)
+"""One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
+
+`calibration_scores` are quantiles of the calibration scores on the graph of this run, as JSON;
+`watch` is the state of the exchangeability monitor after it."""
+
+prediction = Table(
+    "prediction",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("size", Integer, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    Column("scores", Text, nullable=False),
+    Column("degree", BigInteger, nullable=False),
+    Column("in_graph", Boolean, nullable=False),
+    Column("label", Text),
+    Column("labelled_ns", BigInteger),
+    Column("covered", Boolean),
+    Column("covered_naive", Boolean),
+    Column("unseen", Boolean),
+    Column("top_p", Double),
+    PrimaryKeyConstraint("project", "node_key"),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+    Index("prediction_by_run", "project", "seq"),
+    Index("prediction_unlabelled", "project", "labelled_ns"),
+)
+"""One evaluated node. The primary key is the rule that a node is evaluated once, ever.
+
+`label` is the newest class noticed, `labelled_ns` when the first one was; `unseen` says that the
+model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits."""
+
+label = Table(
+    "label",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("noticed_ns", BigInteger),
+    Column("label", Text, nullable=False),
+    Column("happened_ns", BigInteger),
+    Column("covered", Boolean, nullable=False),
+    Column("covered_naive", Boolean, nullable=False),
+    Column("unseen", Boolean, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "noticed_ns"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+    Index("label_by_time", "project", "noticed_ns"),
+)
+"""Every class of an evaluated node that an audit noticed, and when: a change keeps both."""
+
+grouping = Table(
+    "grouping",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("property", Text),
+    Column("value", Text, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "property"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+)
+"""The configured groups of an evaluated node, as they were at the first audit after its run."""
+
+audit_mark = Table(
+    "audit_mark",
+    metadata,
+    Column("project", Text, primary_key=True),
+    Column("audited_ns", BigInteger, nullable=False),
+    Column("labels_ns", BigInteger),
+    Column("grouped_seq", BigInteger, nullable=False),
+    Column("advice", Text),
+)
+"""How far the audit has come: `labelled_at` read up to `labels_ns`, groups up to a run."""
+
+coverage = Table(
+    "coverage",
+    metadata,
+    Column("project", Text),
+    Column("seq", BigInteger),
+    Column("slice", Text),
+    Column("name", Text),
+    Column("model", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("audited_ns", BigInteger, nullable=False),
+    Column("evaluated", BigInteger, nullable=False),
+    Column("known", BigInteger, nullable=False),
+    Column("covered", BigInteger, nullable=False),
+    Column("covered_naive", BigInteger, nullable=False),
+    Column("unseen", BigInteger, nullable=False),
+    Column("coverage", Double),
+    Column("low", Double, nullable=False),
+    Column("high", Double, nullable=False),
+    Column("p_value", Double, nullable=False),
+    Column("anytime_low", Double, nullable=False),
+    Column("anytime_p", Double, nullable=False),
+    Column("mean_size", Double, nullable=False),
+    Column("mean_degree", Double, nullable=False),
+    Column("singletons", BigInteger, nullable=False),
+    Column("singletons_known", BigInteger, nullable=False),
+    Column("singleton_hits", BigInteger, nullable=False),
+    Column("empty", BigInteger, nullable=False),
+    Column("full", BigInteger, nullable=False),
+    Column("bias", Double),
+    Column("bias_words", Text, nullable=False),
+    Column("exact", Boolean, nullable=False),
+    Column("raised_by", Text, nullable=False),
+    Column("verdict", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    PrimaryKeyConstraint("project", "seq", "slice", "name"),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+)
+"""What the classes that became known say; late classes update the row.
+
+Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
+`class` and `group` all runs of the model, at its last run, with the class or `property=value` as
+`name`."""
+
+alarm = Table(
+    "alarm",
+    metadata,
+    Column("project", Text),
+    Column("rule", Text),
+    Column("state", Text, nullable=False),
+    Column("since_ns", BigInteger, nullable=False),
+    Column("checked_ns", BigInteger, nullable=False),
+    Column("words", Text, nullable=False),
+    PrimaryKeyConstraint("project", "rule"),
+    CheckConstraint("state IN ('ok', 'pending', 'firing', 'no data')", name="alarm_state"),
+)
+"""What each alarm rule says now, and since when."""
+
+alarm_event = Table(
+    "alarm_event",
+    metadata,
+    Column("project", Text),
+    Column("n", BigInteger),
+    Column("at_ns", BigInteger, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("was", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("delivered", Text, nullable=False),
+    PrimaryKeyConstraint("project", "n"),
+)
+"""Every change of an alarm's state, and which channels have taken it."""
+
+quarantine = Table(
+    "quarantine",
+    metadata,
+    Column("project", Text),
+    Column("element_id", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("seen_ns", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project", "element_id"),
+)
+"""Nodes that could not be used, each with its reason."""
+
+rescore = Table(
+    "rescore",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("at_ns", BigInteger),
+    Column("reason", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("alpha", Double, nullable=False),
+    Column("classes", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    Column("scores", Text, nullable=False),
+    PrimaryKeyConstraint("project", "node_key", "at_ns"),
+)
+"""Later evaluations of nodes that a person asked for: no guarantee, in no coverage row."""
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("project", Text),
+    Column("n", BigInteger),
+    Column("body", Text, nullable=False),
+    Column("prev", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+    PrimaryKeyConstraint("project", "n"),
+)
+"""The append-only chain: hash = HMAC(key, prev + body)."""
+
+schedule = Table(
+    "schedule",
+    metadata,
+    Column("project", Text),
+    Column("job", Text),
+    Column("trigger", Text, nullable=False),
+    Column("timezone", Text, nullable=False),
+    Column("due_ns", BigInteger),
+    Column("owner", Text),
+    Column("claimed_until_ns", BigInteger),
+    Column("started_ns", BigInteger),
+    Column("ended_ns", BigInteger),
+    Column("outcome", Text),
+    Column("words", Text),
+    Column("failures", BigInteger, nullable=False),
+    Column("failed_ns", BigInteger),
+    Column("failed_words", Text),
+    PrimaryKeyConstraint("project", "job"),
+)
+"""When each scheduled job is due (NULL: switched off), who runs it, how its last run ended."""

@@ -1,0 +1,189 @@
+"""What `ringfence verify` reads of the audit store: the chain, and the rows that it speaks of.
+
+Everything is read in one snapshot, so that a run that is decided meanwhile is in all of it or in
+none of it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Connection, Table, func, select, text
+
+from ringfence.connector.records import Member, NodeGroup
+from ringfence.connector.store.chain import first_broken
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.groups import groups_of_run
+from ringfence.connector.store.labels import NoticedLabel
+from ringfence.connector.store.tables import (
+    alarm,
+    alarm_event,
+    audit,
+    coverage,
+    label,
+    lease,
+    member,
+    model,
+    prediction,
+    rescore,
+    run,
+)
+
+Row = Mapping[str, Any]
+"""A row as SQL has it, by column; JSON columns stay text."""
+
+UNREADABLE = "unreadable"
+"""Kind of an entry whose body is no JSON object any more."""
+
+LABEL = (
+    label.c.node_key, label.c.label, label.c.covered, label.c.covered_naive, label.c.unseen,
+    label.c.happened_ns, label.c.noticed_ns,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEntry:
+    """One entry of the audit chain: its number, its hash, and its body as JSON values."""
+
+    n: int
+    hash: str
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRecord:
+    """The chain and the rows of the tables that are small enough to be held at once.
+
+    `first_broken` is the number of the first entry that doesn't fit the chain, or None.
+    `run_columns` holds the rows of the table `run` by number, `models` those of `model` by version;
+    `lease` is the project's row, None before the first lease.
+    """
+
+    entries: tuple[ChainEntry, ...]
+    first_broken: int | None
+    run_columns: Mapping[int, Row]
+    models: Mapping[str, Row]
+    coverage: tuple[Row, ...]
+    alarms: Mapping[str, Row]
+    alarm_events: Mapping[int, Row]
+    lease: Row | None
+
+    def bodies(self, kind: str) -> Iterator[Mapping[str, Any]]:
+        """Yield the bodies of the entries of one kind, oldest first."""
+        return (entry.body for entry in self.entries if entry.body["kind"] == kind)
+
+    def hash_of(self, n: int) -> str | None:
+        """Return the hash of entry `n`; None where there is no such entry."""
+        return next((entry.hash for entry in self.entries if entry.n == n), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordReader:
+    """Reads a project inside one snapshot of the store."""
+
+    connection: Connection
+    project: str
+
+    def record(self, key: bytes) -> AuditRecord:
+        """Return chain and small tables; `key` is the chain's."""
+        leases = self._rows(lease)
+        return AuditRecord(
+            entries=self._entries(),
+            first_broken=first_broken(self.connection, self.project, key),
+            run_columns={row["seq"]: row for row in self._rows(run)},
+            models={row["version"]: row for row in self._rows(model)},
+            coverage=tuple(self._rows(coverage)),
+            alarms={row["rule"]: row for row in self._rows(alarm)},
+            alarm_events={row["n"]: row for row in self._rows(alarm_event)},
+            lease=leases[0] if leases else None,
+        )
+
+    def predictions(self, seq: int) -> list[Row]:
+        """Return the rows of a run's predictions."""
+        query = select(prediction).where(
+            prediction.c.project == self.project, prediction.c.seq == seq
+        )
+        return [row._asdict() for row in self.connection.execute(query)]
+
+    def count_predictions(self) -> dict[int, int]:
+        """Return how many predictions stand under each run's number."""
+        query = select(prediction.c.seq, func.count()).where(prediction.c.project == self.project)
+        rows = self.connection.execute(query.group_by(prediction.c.seq))
+        return {int(seq): int(count) for seq, count in rows}
+
+    def labels_of_run(self, seq: int) -> dict[str, list[NoticedLabel]]:
+        """Return the label rows of a run's nodes by key, oldest first."""
+        same = (label.c.project == prediction.c.project) & (
+            label.c.node_key == prediction.c.node_key
+        )
+        query = (
+            select(*LABEL)
+            .join(prediction, same)
+            .where(prediction.c.project == self.project, prediction.c.seq == seq)
+            .order_by(label.c.noticed_ns)
+        )
+        by_key: dict[str, list[NoticedLabel]] = {}
+        for row in self.connection.execute(query):
+            by_key.setdefault(row.node_key, []).append(NoticedLabel(**row._asdict()))
+        return by_key
+
+    def label_blocks(self) -> Iterator[tuple[int, list[NoticedLabel]]]:
+        """Yield the label rows by the time at which they were noticed: a chain entry has one."""
+        query = select(*LABEL).where(label.c.project == self.project).order_by(label.c.noticed_ns)
+        rows = self.connection.execute(query)
+        for noticed_ns, block in groupby(rows, key=lambda row: row.noticed_ns):
+            yield noticed_ns, [NoticedLabel(**row._asdict()) for row in block]
+
+    def members(self, version: str) -> list[Member]:
+        """Return the labelled nodes of a model version."""
+        query = select(member.c.node_key, member.c.role, member.c.class_index).where(
+            member.c.project == self.project, member.c.version == version
+        )
+        return [Member(*row) for row in self.connection.execute(query)]
+
+    def member_versions(self) -> set[str]:
+        """Return the model versions that have members."""
+        query = select(member.c.version).where(member.c.project == self.project).distinct()
+        return set(self.connection.execute(query).scalars())
+
+    def groups_of_run(self, seq: int) -> list[NodeGroup]:
+        """Return the groups of a run's nodes."""
+        return groups_of_run(self.connection, self.project, seq)
+
+    def rescore_blocks(self) -> list[list[Row]]:
+        """Return the later evaluations by the time that they carry, oldest first."""
+        rows = sorted(self._rows(rescore), key=lambda row: row["at_ns"])
+        return [list(block) for _, block in groupby(rows, key=lambda row: row["at_ns"])]
+
+    def _rows(self, table: Table) -> list[Row]:
+        query = select(table).where(table.c.project == self.project)
+        return [row._asdict() for row in self.connection.execute(query)]
+
+    def _entries(self) -> tuple[ChainEntry, ...]:
+        query = select(audit.c.n, audit.c.hash, audit.c.body).where(audit.c.project == self.project)
+        return tuple(
+            ChainEntry(row.n, row.hash, _body(row.body))
+            for row in self.connection.execute(query.order_by(audit.c.n))
+        )
+
+
+@contextmanager
+def record_snapshot(store: Store, project: str) -> Iterator[RecordReader]:
+    """Open a reading transaction in which every query sees the same state."""
+    with store.reading() as connection:
+        if connection.dialect.name == "postgresql":  # SQLite's transactions are snapshots anyway
+            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
+        yield RecordReader(connection, project)
+
+
+def _body(body: str) -> Mapping[str, Any]:
+    try:
+        values = json.loads(body)
+    except ValueError:
+        return {"kind": UNREADABLE}
+    return values if isinstance(values, dict) and "kind" in values else {"kind": UNREADABLE}

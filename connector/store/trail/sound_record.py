@@ -1,0 +1,77 @@
+"""Whether the record that a run would rest on is the one that the chain sealed; cheap.
+
+`ringfence score` and `ringfence audit` ask at their start: for the newest entry of the chain, and
+for manifest and members of the newest model. `ringfence verify` compares everything.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from sqlalchemy import Connection, func, select
+
+from ringfence.connector.errors import StoreError
+from ringfence.connector.store import chain
+from ringfence.connector.store.models import member_digests
+from ringfence.connector.store.tables import audit, model
+from ringfence.connector.store.trail.integrity import RecordReader
+from ringfence.connector.store.writer import Writer
+
+
+def require_sound_record(writer: Writer) -> None:
+    """Raise `StoreError` with what differs; a project without a model has nothing to differ."""
+    project = writer.lease.project
+    with writer.store.reading() as connection:
+        newest = connection.execute(
+            select(model)
+            .where(model.c.project == project)
+            .order_by(model.c.trained_ns.desc(), model.c.version.desc())
+            .limit(1)
+        ).first()
+        difference = _chain_difference(connection, project, writer.key)
+        if difference is None and newest is not None:
+            difference = _model_difference(connection, project, writer.key, newest)
+    if difference is not None:
+        raise StoreError(
+            found=difference,
+            needed="the record as the audit chain sealed it; sets and verdicts would rest on it",
+            next_step="ringfence verify",
+        )
+
+
+def _chain_difference(connection: Connection, project: str, key: bytes) -> str | None:
+    last = chain.newest_entry(connection, project)
+    if last is None:
+        return None
+    if not chain.fits(last, key):
+        return f"entry {last.n} of the audit chain does not fit this machine's key"
+    count = select(func.count()).where(audit.c.project == project)
+    if connection.execute(count).scalar() != last.n:
+        return f"the audit chain ends at entry {last.n}, but entries before it are missing"
+    return None
+
+
+def _model_difference(connection: Connection, project: str, key: bytes, newest: Any) -> str | None:
+    sealed = connection.execute(
+        select(audit)
+        .where(audit.c.project == project, audit.c.body.like('%"kind":"trained"%'))
+        .order_by(audit.c.n.desc())
+        .limit(1)
+    ).first()
+    if sealed is None or not chain.fits(sealed, key):
+        return f"the audit chain has no entry that fits for model {newest.version}"
+    body = json.loads(sealed.body)
+    if body["version"] != newest.version:
+        return f"the newest model is {newest.version}, but the chain has {body['version']} as such"
+    if body["manifest_sha256"] != hashlib.sha256(newest.manifest.encode()).hexdigest():
+        return f"the manifest of model {newest.version} is not the one that was recorded"
+    members = RecordReader(connection, project).members(newest.version)
+    if len(members) != body["members"]:
+        recorded = f"{body['members']} were recorded"
+        return f"model {newest.version} has {len(members)} members, but {recorded}"
+    sealed_digests = body.get("member_digests")  # older entries have the number alone
+    if sealed_digests is not None and sealed_digests != member_digests(members):
+        return f"the members of model {newest.version} are not those that were recorded"
+    return None

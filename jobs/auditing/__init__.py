@@ -1,0 +1,1 @@
+"""`ringfence audit`: classes that became known, coverage, advice, alarms."""

@@ -1,0 +1,88 @@
+"""The alarm rules: each says whether its condition holds, and why. A rule is a function and a line.
+
+The names are those of `[alarms] rules` in the configuration.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ringfence.connector.store.alarms import AlarmFacts
+from ringfence.connector.times import NANOSECONDS, format_time
+from ringfence.jobs.config.alarms import AlarmSettings
+from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
+from ringfence.models.guarantee.selection import LARGE_DIFFERENCE
+
+HOUR_NS = 3600 * NANOSECONDS
+WATCH_DELTA = 0.01  # false alarms of the exchangeability monitor, over all time
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Whether a rule's condition holds (None: no data to tell), and why."""
+
+    holds: bool | None
+    sentence: str
+
+
+def _coverage(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
+    if facts.total is None or facts.total.known == 0:
+        return Finding(None, "no class is known yet")
+    if facts.total.verdict == "broken":
+        return Finding(True, facts.total.words)
+    if facts.newest_label_ns is None or _labels_are_late(facts, settings):
+        return Finding(None, f"no class became known since {format_time(facts.newest_label_ns)}")
+    return Finding(False, facts.total.words)
+
+
+def _unseen(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    if not facts.unseen:
+        return Finding(False, "every class that became known was in the training")
+    listed = ", ".join(f"{name} ({count})" for name, count in sorted(facts.unseen.items()))
+    count = sum(facts.unseen.values())
+    return Finding(True, f"{count} nodes have a class that the model never saw: {listed[:300]}")
+
+
+def _drift(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    if facts.last_run is None or not facts.last_run.watch:
+        return Finding(None, "the exchangeability monitor has seen no class yet")
+    monitor = ExchangeabilityMonitor.from_dict(facts.last_run.watch["state"])
+    holds = monitor.alarm(WATCH_DELTA) if monitor.labels else None
+    return Finding(holds, monitor.describe(WATCH_DELTA))
+
+
+def _bias(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    compared = [(row.bias, row.bias_words) for row in facts.totals if row.bias is not None]
+    if not compared:
+        return Finding(None, "too few nodes of known or unknown class to compare")
+    largest, words = max(compared)
+    return Finding(largest > LARGE_DIFFERENCE, words)
+
+
+def _labels(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
+    if facts.newest_label_ns is None:
+        return Finding(None, "no class is known yet")
+    late = _labels_are_late(facts, settings)
+    return Finding(late, f"a class became known last at {format_time(facts.newest_label_ns)}")
+
+
+def _runs(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
+    if facts.last_run is None:
+        return Finding(None, "there is no run yet")
+    late = facts.now_ns - facts.last_run.decided_ns > settings.no_run_hours * HOUR_NS
+    return Finding(late, f"the last run was at {format_time(facts.last_run.decided_ns)}")
+
+
+def _labels_are_late(facts: AlarmFacts, settings: AlarmSettings) -> bool:
+    return facts.now_ns - (facts.newest_label_ns or 0) > settings.no_data_hours * HOUR_NS
+
+
+RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding]] = {
+    "coverage": _coverage,
+    "unseen": _unseen,
+    "drift": _drift,
+    "bias": _bias,
+    "labels": _labels,
+    "runs": _runs,
+}

@@ -1,0 +1,181 @@
+"""`ringfence audit`: classes that became known since, and whether the promise was kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ringfence.connector import fault_points
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.neo4j.classes import classes_since, known_classes
+from ringfence.connector.neo4j.groups import node_groups
+from ringfence.connector.neo4j.read import watermark
+from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.neo4j.write import coverage_audits
+from ringfence.connector.records import AlarmState, CoverageRow, KnownClass
+from ringfence.connector.store import coverage, labels, predictions, runs
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.groups import record_groups
+from ringfence.connector.store.labels import OpenPrediction
+from ringfence.connector.store.models import class_names, newest_manifest
+from ringfence.connector.store.queries.totals import worst_total
+from ringfence.connector.store.tallies import tallies
+from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.connector.store.writer import Writer
+from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.auditing.advice import advise_now_and_then
+from ringfence.jobs.auditing.alarms.state import raise_alarms
+from ringfence.jobs.auditing.coverage import coverage_rows, last_totals
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.workspace import Workspace
+
+DAY_NS = 86_400 * NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class AuditReport:
+    """What `ringfence audit` found: classes newly known or changed, coverage rows, alarms."""
+
+    newly_known: int
+    changed: int
+    rows: tuple[CoverageRow, ...]
+    alarms: tuple[AlarmState, ...]
+
+    @property
+    def alarm(self) -> bool:
+        """Whether some alarm fires."""
+        return any(alarm.state == "firing" for alarm in self.alarms)
+
+    @property
+    def total(self) -> CoverageRow | None:
+        """The newest model's worst row over all runs of the same terms."""
+        return worst_total(last_totals(self.rows))
+
+
+def run_audit(
+    workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
+) -> AuditReport:
+    """Ask the graph for classes, write coverage to SQL and to the graph, raise alarms."""
+    with write_session(workspace, progress) as session:
+        writer = session.writer
+        require_sound_record(writer)
+        _require_mapping(workspace)
+        new, changed = _record_classes(workspace, writer, progress)
+        _record_new_groups(workspace, writer, progress)
+        fault_points.reach("labels read")
+        rows = count_coverage(workspace.store, workspace.settings)
+        fault_points.reach("before coverage")
+        coverage.record_coverage(writer, rows)
+        stored = coverage.stored(workspace.store, workspace.project)
+        fault_points.reach("coverage in sql")
+        coverage_audits.write_coverage(workspace.graph, writer.lease, stored)
+        fault_points.reach("coverage in graph")
+        advise_now_and_then(workspace, writer)
+        alarms = raise_alarms(writer, workspace.settings)
+    return AuditReport(new, changed, tuple(rows), alarms)
+
+
+def _require_mapping(workspace: Workspace) -> None:
+    """Refuse to read classes under another mapping than the sets were made under."""
+    if class_names(workspace.store, workspace.project):
+        require_mapping(workspace.mapping, newest_manifest(workspace.store, workspace.project))
+
+
+def count_coverage(
+    store: Store, settings: Settings, as_of_ns: int | None = None
+) -> list[CoverageRow]:
+    """Return the coverage rows as they are now, or as they were known to be at any time before."""
+    project = settings.project
+    counts = {version: len(names) for version, names in class_names(store, project).items()}
+    by_run = tallies(store, project, counts, "run", as_of_ns)
+    by_class = tallies(store, project, counts, "class", as_of_ns)
+    by_group = tallies(store, project, counts, "group", as_of_ns) if settings.audit.groups else []
+    return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs)
+
+
+def coverage_as_of(settings: Settings, moment: str) -> list[CoverageRow]:
+    """Return the coverage rows as they were known at an ISO time; nothing is written."""
+    try:
+        at = datetime.fromisoformat(moment)
+    except ValueError:
+        raise ConfigError(
+            found=f"--as-of is {moment!r}", needed="an ISO time such as 2026-01-31T12:00"
+        ) from None
+    at = at if at.tzinfo else at.replace(tzinfo=UTC)
+    with open_audit(settings) as store:
+        return count_coverage(store, settings, int(at.timestamp() * NANOSECONDS))
+
+
+Blocks = Iterator[tuple[list[OpenPrediction], dict[str, KnownClass]]]
+"""Predictions, and the classes that the graph has for some of them."""
+
+
+def _record_classes(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, int]:
+    """Write the classes that became known or changed since; return how many of each."""
+    classes = class_names(workspace.store, workspace.project)
+    labelled_at = workspace.settings.graph.labelled_at
+    blocks = _ask_by_key(workspace) if labelled_at is None else _ask_since(workspace, labelled_at)
+    mark = None if labelled_at is None else watermark.horizon(workspace.graph).watermark_ns
+    new = changed = asked = 0
+    for block, known in blocks:
+        news = [evaluated for evaluated in block if _is_news(evaluated, known)]
+        judged = [
+            labels.judge(evaluated, known[evaluated.node_key], classes[evaluated.model])
+            for evaluated in news
+        ]
+        labels.record_labels(writer, judged)
+        new += sum(evaluated.label is None for evaluated in news)
+        changed += sum(evaluated.label is not None for evaluated in news)
+        asked += len(block)
+        progress("predictions asked about", asked, 0)
+    if mark is not None:
+        coverage.set_mark(writer, labels_ns=mark)
+    return new, changed
+
+
+def _is_news(evaluated: OpenPrediction, known: Mapping[str, KnownClass]) -> bool:
+    now = known.get(evaluated.node_key)
+    return now is not None and now.class_ != evaluated.label
+
+
+def _ask_by_key(workspace: Workspace) -> Blocks:
+    """Ask for the keys whose class isn't known yet, or was noticed lately."""
+    days = workspace.settings.audit.recheck_days
+    with workspace.store.reading() as connection:
+        again = workspace.store.now_ns(connection) - int(days * DAY_NS)
+    rows = workspace.settings.engine.read_rows
+    for block in labels.pending(workspace.store, workspace.project, rows, again if days else None):
+        keys = [evaluated.node_key for evaluated in block]
+        yield block, known_classes(workspace.graph, workspace.mapping, keys)
+
+
+def _ask_since(workspace: Workspace, labelled_at: str) -> Blocks:
+    """Read the classes set since the last audit, going back by the overlap."""
+    mark = coverage.mark_of(workspace.store, workspace.project)
+    since = 0 if mark is None or mark.labels_ns is None else mark.labels_ns
+    engine = workspace.settings.engine
+    since = max(0, since - int(engine.overlap_seconds * NANOSECONDS))
+    for known in classes_since(
+        workspace.graph, workspace.mapping, labelled_at, since, engine.read_rows
+    ):
+        yield labels.predictions_of(workspace.store, workspace.project, list(known)), known
+
+
+def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress) -> None:
+    """Write the groups of the nodes that were evaluated since the last audit."""
+    names = workspace.settings.audit.groups
+    mark = coverage.mark_of(workspace.store, workspace.project)
+    rows, done = workspace.settings.engine.read_rows, 0
+    for seq in runs.applied_after(
+        workspace.store, workspace.project, mark.grouped_seq if mark else 0
+    ):
+        blocks = predictions.payload_keys(workspace.store, workspace.project, seq, rows)
+        for keys in blocks if names else ():
+            record_groups(writer, node_groups(workspace.graph, workspace.mapping, names, keys))
+            done += len(keys)
+            progress("groups", done, 0)
+        coverage.set_mark(writer, grouped_seq=seq)

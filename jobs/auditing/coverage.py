@@ -1,0 +1,154 @@
+"""From tallies to coverage rows: per run, window, model, class and group, each with a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from ringfence.connector.records import CoverageRow, Slice
+from ringfence.connector.store.tallies import QUANTITIES, Tally, Terms, merged
+from ringfence.models.guarantee.anytime import over_runs
+from ringfence.models.guarantee.selection import (
+    MeanDifference,
+    Moments,
+    mean_difference,
+    selection_bias,
+)
+from ringfence.models.guarantee.verdict import describe_verdict, judge_coverage
+
+NOT_PROMISED = "; the promise is for all nodes together"
+
+
+def coverage_rows(
+    runs: Sequence[Tally], classes: Sequence[Tally], groups: Sequence[Tally], window: int
+) -> list[CoverageRow]:
+    """Return every row: of each terms in the order of its runs, that of the last run at the end.
+
+    Runs of the same terms (model, rule, alpha) count together wherever they recur, so that a
+    changed configuration, also one that is changed back, leaves out none of them. Nodes of
+    different runs of one model share its calibration nodes, and each is evaluated once: the law
+    for all of them together is the same beta-binomial with the larger m.
+    """
+    by_terms: dict[Terms, list[Tally]] = {}
+    for tally in runs:
+        by_terms.setdefault(tally.terms, []).append(tally)
+    rows: list[CoverageRow] = []
+    for terms, of_model in sorted(by_terms.items(), key=lambda item: item[1][-1].seq):
+        rows += [_row("run", [tally]) for tally in of_model]
+        if len(of_model) > 1 < window:
+            spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
+            rows += [_row("window", span) for span in spans]
+        rows += [_total(of_model[:end]) for end in range(1, len(of_model) + 1)]
+        last_seq = of_model[-1].seq
+        rows += _named("class", [tally for tally in classes if tally.terms == terms], last_seq)
+        rows += _named("group", [tally for tally in groups if tally.terms == terms], last_seq)
+    return rows
+
+
+def last_totals(rows: Sequence[CoverageRow]) -> list[CoverageRow]:
+    """Return the newest total of every terms from what `coverage_rows` returned, in its order."""
+    ends = [a for a, b in pairwise(rows) if a.slice == "total" != b.slice]
+    return [*ends, *(row for row in rows[-1:] if row.slice == "total")]
+
+
+def without_group(evaluated_by_group: Mapping[str, int], evaluated: int) -> list[str]:
+    """Say for each property how many of the evaluated nodes have none, where some have none.
+
+    >>> groups = {"region=a": 40, "region=b": 50}
+    >>> without_group(groups, 90), without_group(groups, 100)[0][:56]
+    ([], '10 of 100 evaluated nodes have no region: they lack the ')
+    """
+    by_property: dict[str, int] = {}
+    for group, count in evaluated_by_group.items():
+        name = group.partition("=")[0]
+        by_property[name] = by_property.get(name, 0) + count
+    return [
+        f"{evaluated - count:,} of {evaluated:,} evaluated nodes have no {name}: they lack the "
+        "property, or were audited before [audit] groups named it, which counts for later runs only"
+        for name, count in by_property.items()
+        if count < evaluated
+    ]
+
+
+def _named(slice_: Slice, tallies: Sequence[Tally], seq: int) -> list[CoverageRow]:
+    by_name: dict[str, list[Tally]] = {}
+    for tally in tallies:
+        by_name.setdefault(tally.name, []).append(tally)
+    comparisons = max(1, len(by_name))
+    return [
+        replace(_row(slice_, of_name, comparisons=comparisons), seq=seq, name=name)
+        for name, of_name in sorted(by_name.items())
+    ]
+
+
+def _total(runs: Sequence[Tally]) -> CoverageRow:
+    known = [tally.counts["known"] for tally in runs]
+    covered = [tally.counts["covered"] for tally in runs]
+    ever = over_runs(_size(merged(runs)), known, covered, runs[-1].alpha)
+    return _row("total", runs, anytime_p=ever.p_value)
+
+
+def _size(tally: Tally) -> float:
+    """The n of the law: exact for NodeEx, the effective sample size for EdgeEx."""
+    return float(tally.n_calibration) if _is_exact(tally) else tally.effective_calibration
+
+
+def _row(
+    slice_: Slice, parts: Sequence[Tally], *, anytime_p: float | None = None, comparisons: int = 1
+) -> CoverageRow:
+    tally = merged(parts)
+    counts = tally.counts
+    evaluated, known = counts["evaluated"], counts["known"]
+    promised = slice_ not in {"class", "group"}
+    judgement = judge_coverage(
+        _size(tally), evaluated, known, counts["covered"], tally.alpha,
+        anytime_p=anytime_p, comparisons=comparisons,
+    )  # fmt: skip
+    if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
+        judgement = replace(judgement, verdict="watch")
+    bias, bias_words = selection_bias(known, evaluated - known, _differences(tally))
+    words = describe_verdict(judgement, evaluated, known, tally.alpha, runs=len(parts))
+    return CoverageRow(
+        seq=tally.seq,
+        slice=slice_,
+        name="",
+        model=tally.model,
+        alpha=tally.alpha,
+        **counts,
+        coverage=judgement.coverage,
+        low=judgement.low,
+        high=judgement.high,
+        p_value=judgement.p_value,
+        anytime_low=judgement.anytime_low,
+        anytime_p=judgement.anytime_p,
+        mean_size=tally.sums["size_all"] / evaluated,
+        mean_degree=tally.sums["degree_all"] / evaluated,
+        bias=bias,
+        bias_words=bias_words,
+        exact=promised and _is_exact(tally),
+        raised_by=judgement.raised_by,
+        verdict=judgement.verdict,
+        words=words if promised else words + NOT_PROMISED,
+    )
+
+
+def _differences(tally: Tally) -> list[MeanDifference]:
+    known, unknown = tally.counts["known"], tally.counts["evaluated"] - tally.counts["known"]
+    if not known or not unknown:
+        return []
+    names = {"degree": "degree", "size": "set size", "top_p": "p-value of the likeliest class"}
+    differences = []
+    for quantity in QUANTITIES:
+        every, squares = tally.sums[f"{quantity}_all"], tally.sums[f"{quantity}_all_squared"]
+        of_known = Moments(
+            known, tally.sums[f"{quantity}_known"], tally.sums[f"{quantity}_known_squared"]
+        )
+        of_unknown = Moments(unknown, every - of_known.total, squares - of_known.squares)
+        differences.append(mean_difference(names[quantity], of_known, of_unknown))
+    return differences
+
+
+def _is_exact(tally: Tally) -> bool:
+    """Whether all calibration nodes counted alike: NodeEx without drift weights."""
+    return tally.rule == "NodeEx" and tally.effective_calibration == tally.n_calibration

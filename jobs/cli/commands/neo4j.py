@@ -1,0 +1,105 @@
+"""`ringfence neo4j`: start, stop or inspect the embedded server."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ringfence.jobs.cli.options import AsJson
+
+if TYPE_CHECKING:
+    from ringfence.connector.neo4j.embedded import ServerInfo, ServerStatus
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="The embedded Neo4j: a real server on this machine, with nothing to install.",
+)
+
+Data = Annotated[Path, typer.Option("--data", help="The server's data folder.")]
+ShowPassword = Annotated[bool, typer.Option("--show-password", help="Print the password too.")]
+DATA = Path(".ringfence") / "neo4j"
+
+
+@app.command()
+def start(
+    data: Data = DATA,
+    heap: Annotated[str, typer.Option(help="Memory for queries, like 512m or 2g.")] = "512m",
+    page_cache: Annotated[str, typer.Option(help="Memory for the graph's pages.")] = "128m",
+    port: Annotated[int, typer.Option(help="Bolt port; 0 takes the last one, or a free one.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Start the server in the background, or find the one that runs; it runs until `stop`."""
+    from ringfence.connector.neo4j import embedded
+    from ringfence.jobs.cli.progress import server_progress, show_progress
+
+    options = embedded.ServerOptions(heap=heap, page_cache=page_cache, port=port, quick=False)
+    with show_progress("starting Neo4j") as report:
+        server = embedded.start(data, options=options, progress=server_progress(report))
+    _print(_facts(server), as_json, "running")
+
+
+@app.command()
+def stop(data: Data = DATA, as_json: AsJson = False) -> None:
+    """Close the server; its data stays."""
+    from ringfence.connector.neo4j import embedded
+
+    stopped = embedded.stop(data)
+    if as_json:
+        typer.echo(json.dumps({"stopped": stopped, "data_dir": str(data.absolute())}))
+    else:
+        typer.echo("stopped" if stopped else f"no server runs on {data}")
+
+
+@app.command()
+def status(data: Data = DATA, show_password: ShowPassword = False, as_json: AsJson = False) -> None:
+    """Say whether the server runs (running, starting, stale or stopped), where, and since when."""
+    from ringfence.connector.neo4j import embedded
+
+    current = embedded.status(data)
+    facts = _facts(current.server, show_password) if current.server else _bare_facts(current)
+    _print(facts, as_json, current.state)
+
+
+def _facts(server: ServerInfo, show_password: bool = False) -> dict[str, Any]:
+    secret = {"password": server.password} if show_password else {}
+    return {
+        "uri": server.uri,
+        "user": server.user,
+        **secret,
+        "credentials": str(server.credentials),
+        "version": server.version,
+        "pid": server.pid,
+        "port": server.port,
+        "uptime_seconds": round(time.time() - server.started_at, 1),
+        "data_dir": str(server.data_dir),
+        "log": str(server.log),
+    }
+
+
+def _bare_facts(current: ServerStatus) -> dict[str, Any]:
+    return {"data_dir": str(current.data_dir), "log": str(current.log)}
+
+
+HINTS = {
+    "running": "read the login into a shell:  set -a; . {credentials}; set +a",
+    "starting": "it is starting or closing: ask again in some seconds",
+    "stale": "it ended without closing; `ringfence neo4j start` recovers its data",
+    "stopped": "start it with `ringfence neo4j start`",
+}
+
+
+def _print(facts: dict[str, Any], as_json: bool, state: str) -> None:
+    if as_json:
+        typer.echo(json.dumps({"state": state, **facts}))
+        return
+    typer.echo(f"Neo4j is {state}")
+    for name, value in facts.items():
+        typer.echo(f"  {name.replace('_', ' '):15} {value}")
+    typer.echo(HINTS[state].format(**facts))

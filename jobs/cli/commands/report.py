@@ -1,0 +1,40 @@
+"""`ringfence report`: write the audit as one HTML file, CSV, JSON or Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ringfence.jobs.cli.console import print_report, say
+from ringfence.jobs.cli.options import AsJson, Config
+
+if TYPE_CHECKING:
+    from ringfence.jobs.report.write import ReportFiles
+
+
+def report(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path(
+        "ringfence-report"
+    ),
+    format_: Annotated[
+        list[str] | None,
+        typer.Option("--format", "-f", help="html, csv, json or parquet; may be repeated."),
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Write the audit as one self-contained HTML file, and as CSV, JSON or Parquet."""
+    from ringfence.jobs.config.load import load
+    from ringfence.jobs.report.write import run_report
+
+    done = run_report(load(config), output, tuple(format_ or ["html"]))
+    print_report(done, as_json, print_files)
+
+
+def print_files(done: ReportFiles) -> None:
+    """Show which files were written."""
+    say(f"Wrote {len(done.files)} file(s), {done.bytes // 1024:,} kB, to {done.folder}")
+    for path in done.files:
+        say(f"  {path}")

@@ -1,0 +1,89 @@
+"""`ringfence status`: show a project at a glance, from the audit store alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ringfence.connector.times import format_time
+from ringfence.jobs.cli.console import print_report, say, table
+from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
+from ringfence.jobs.cli.options import AsJson, Config
+
+if TYPE_CHECKING:
+    from ringfence.connector.store.queries.records import ModelRecord
+    from ringfence.jobs.views.status import Status
+
+JOB_KEYS = ("job", "trigger", "state", "started", "outcome", "next", "failures_in_a_row")
+
+
+def status(config: Config = None, as_json: AsJson = False) -> None:
+    """Show models, runs, coverage and quarantine from the audit store alone."""
+    from ringfence.jobs.config.load import load
+    from ringfence.jobs.project.audit_store import open_audit
+    from ringfence.jobs.views.status import read_status
+
+    settings = load(config)
+    with open_audit(settings) as store:
+        current = read_status(store, settings.project)
+    print_report(current, as_json, print_status)
+
+
+def print_status(current: Status) -> None:
+    """Show models, the last runs, coverage, quarantine and the schedule."""
+    say(
+        f"Project {current.project}: read up to {current.watermark}; "
+        f"{current.chain_entries} audit entries."
+    )
+    if current.working:
+        say(f"At work now: {current.working}.")
+    if current.unfinished:
+        say(
+            f"{current.unfinished} run(s) are decided but not in the graph yet; "
+            "the next run repairs."
+        )
+    _print_models(current.models)
+    table(
+        "Last runs",
+        ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold", "calibration"),
+        [
+            (
+                run.seq,
+                format_time(run.decided_ns),
+                run.state,
+                run.n_evaluated,
+                run.rule,
+                run.alpha,
+                run.threshold,
+                run.n_calibration,
+            )
+            for run in current.runs
+        ],
+    )
+    print_coverage(current.coverage, "Coverage", current.totals)
+    say_verdict(current.total)
+    say(f"Evaluated: {current.evaluated:,}; class not known yet: {current.unknown:,}.")
+    if current.quarantine:
+        rows = [(row.reason, row.nodes) for row in current.quarantine]
+        table("Quarantine", ("reason", "nodes"), rows)
+    if current.schedule:
+        titles = [key.replace("_", " ") for key in JOB_KEYS]
+        table("Schedule", titles, [[row[key] for key in JOB_KEYS] for row in current.schedule])
+
+
+def _print_models(models: Sequence[ModelRecord]) -> None:
+    counts = ("train", "validation", "calibration")
+    table(
+        "Models",
+        ("version", "trained", "network", "classes", *counts),
+        [
+            (
+                model.version,
+                format_time(model.trained_ns),
+                model.network,
+                len(model.classes),
+                *(model.counts[count] for count in counts),
+            )
+            for model in models
+        ],
+    )

@@ -1,0 +1,130 @@
+"""What a command prints: tables and sentences, or JSON; errors in three parts.
+
+rich is imported by the first table or sentence, so that `--help` and `--json` do not wait for it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+
+from ringfence.connector.errors import RingfenceError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ringfence.jobs.cli.progress import Report
+    from ringfence.jobs.project.workspace import Workspace
+
+T = TypeVar("T")
+PIPE_WIDTH = 110  # characters per line where stdout is no terminal
+
+
+@contextmanager
+def open_with_progress(config: Path | None, what: str) -> Iterator[tuple[Workspace, Report]]:
+    """Open the configured project and show progress while the `with` block works."""
+    from ringfence.jobs.cli.progress import server_progress, show_progress
+    from ringfence.jobs.config.load import load
+    from ringfence.jobs.project.workspace import open_workspace
+
+    settings = load(config)
+    with (
+        show_progress(what) as report,
+        open_workspace(settings, server_progress(report)) as workspace,
+    ):
+        yield workspace, report
+
+
+@runtime_checkable
+class HasJson(Protocol):
+    """A report whose `--json` keys are not its field names."""
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `--json` prints."""
+
+
+def print_report(report: T, as_json: bool, print_text: Callable[[T], None]) -> None:
+    """Print a report as JSON, or as its verb shows it to a person."""
+    if as_json:
+        print_json(report)
+    else:
+        print_text(report)
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table; columns whose cells are all numbers stand right."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(title=Text(title), title_justify="left", title_style="bold")
+    for position, name in enumerate(columns):
+        cells = [row[position] for row in rows]
+        numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
+        drawn.add_column(name, justify="right" if numeric else "left")
+    for row in rows:
+        drawn.add_row(*(Text(_cell(cell)) for cell in row))
+    _stdout().print(drawn)
+
+
+def say(text: str) -> None:
+    """Print a line for a person, as it is: nothing in it is markup."""
+    from rich.text import Text
+
+    _stdout().print(Text(text), soft_wrap=True)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep tables and lines back, for `--json`; progress and errors still show."""
+    _stdout().quiet = True
+    try:
+        yield
+    finally:
+        _stdout().quiet = False
+
+
+def print_json(value: Any) -> None:
+    """Print a report as JSON."""
+    sys.stdout.write(json.dumps(value, indent=2, allow_nan=False, default=_plain_value) + "\n")
+
+
+def print_error(error: RingfenceError, as_json: bool) -> None:
+    """Print an error on stderr: found, needed, next."""
+    if as_json:
+        body = {"error": error.found, "needed": error.needed, "next": error.next_step}
+        sys.stderr.write(json.dumps(body) + "\n")
+        return
+    from rich.console import Console
+    from rich.text import Text
+
+    line = Text("error: ", style="bold red")
+    Console(stderr=True).print(line + Text(str(error), style=""))
+
+
+@cache
+def _stdout() -> Console:
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, HasJson):
+        return value.as_json()
+    if is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in fields(value)}
+    return str(value)

@@ -1,0 +1,1 @@
+"""`ringfence.toml`: every setting, reading it, and its reference page."""

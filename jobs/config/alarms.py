@@ -1,0 +1,48 @@
+"""`[alarms]`: when an alarm fires, and who is told."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field, SecretStr
+
+from ringfence.jobs.config.section import Section
+
+Rule = Literal["coverage", "unseen", "drift", "bias", "labels", "runs"]
+
+
+class AlarmSettings(Section):
+    """When an audit raises an alarm (exit code 2), and who is told."""
+
+    rules: list[Rule] = Field(
+        ["coverage", "unseen", "drift"],
+        description="`coverage` the anytime bound is crossed; `unseen` a class that the model "
+        "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
+        "biased sample; `labels` no class became known for `no_data_hours`; `runs` no run for "
+        "`no_run_hours`.",
+    )
+    pending_minutes: float = Field(
+        0.0, ge=0, description="A rule must hold this long before its alarm fires."
+    )
+    no_data_hours: float = Field(
+        168.0,
+        gt=0,
+        description="Without a newly known class for so long, `coverage` says *no data*.",
+    )
+    no_run_hours: float = Field(26.0, gt=0, description="For the rule `runs`.")
+    webhook: str | None = Field(
+        None, description="URL that gets every change of an alarm as a JSON POST."
+    )
+    webhook_secret: SecretStr | None = Field(
+        None,
+        description="Environment only. Key of the HMAC-SHA256 in the header X-Ringfence-Signature.",
+    )
+    email_to: list[str] = Field(default_factory=list, description="Who gets mail.")
+    email_from: str = Field("ringfence@localhost", description="Sender of the mail.")
+    smtp_host: str = Field("localhost", description="Mail server.")
+    smtp_port: int = Field(25, ge=1, le=65535, description="Its port.")
+    smtp_tls: Literal["none", "starttls", "tls"] = Field("none", description="How it encrypts.")
+    smtp_user: str | None = Field(None, description="Who logs in there, if anyone.")
+    smtp_password: SecretStr | None = Field(
+        None, description="Environment only. Password of `smtp_user`."
+    )

@@ -1,0 +1,43 @@
+"""`[model]`: the network and how it is trained."""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from ringfence.jobs.config.section import Fraction01, Section
+
+
+class ModelSettings(Section):
+    """The network and how it is trained."""
+
+    network: str = Field("GCN", description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`.")
+    hidden: int = Field(64, ge=1, description="Width of the hidden layer (the paper's).")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="Dropout; without it the paper's value for the network."
+    )
+    learning_rate: float | None = Field(None, gt=0, description="Without it the network's default.")
+    weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
+    max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
+    patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    batch_size: int = Field(
+        0,
+        ge=0,
+        description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+    )
+    class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
+    seed: int = Field(
+        0,
+        description="Seed of the split, the training and every node's own random number u. "
+        "Choose it once: it is part of what an auditor recomputes.",
+    )
+    train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
+    validation: Fraction01 = Field(0.2, description="Share for early stopping.")
+    calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")
+
+    @model_validator(mode="after")
+    def _shares_add_up(self) -> ModelSettings:
+        total = self.train + self.validation + self.calibration
+        if abs(total - 1) > 1e-9:
+            raise ValueError(f"train + validation + calibration is {total:g}; it must be 1")
+        return self

@@ -1,0 +1,31 @@
+"""`[serve]`: who may see the dashboard, and where."""
+
+from __future__ import annotations
+
+from pydantic import Field, SecretStr
+
+from ringfence.jobs.config.section import Section
+
+
+class ServeSettings(Section):
+    """The dashboard of `ringfence serve`."""
+
+    host: str = Field(
+        "127.0.0.1",
+        description="Address to listen on. Anything but this machine needs a token.",
+    )
+    port: int = Field(8470, ge=0, le=65535, description="Port; 0 takes a free one.")
+    token: SecretStr | None = Field(
+        None,
+        description="Environment only. What people type to log in (16 characters or more). Without "
+        "one only this machine has access, and no login is asked for.",
+    )
+    session_hours: float = Field(12.0, gt=0, description="How long a login lasts.")
+    hosts: list[str] = Field(
+        default_factory=list,
+        description="Names by which the dashboard may be called, besides localhost and `host`; "
+        "a request for any other Host is refused.",
+    )
+    https: bool = Field(
+        False, description="A proxy in front speaks HTTPS: cookies are sent over HTTPS alone."
+    )

@@ -1,0 +1,99 @@
+"""A whole `ringfence.toml`: one module per table, put together here.
+
+docs/configuration.md is generated from the descriptions of the fields.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from pydantic import Field, SecretStr
+
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.jobs.config.alarms import AlarmSettings
+from ringfence.jobs.config.audit import AuditSettings
+from ringfence.jobs.config.conformal import ConformalSettings
+from ringfence.jobs.config.engine import EngineSettings
+from ringfence.jobs.config.graph import GraphSettings, RelationshipSettings
+from ringfence.jobs.config.model import ModelSettings
+from ringfence.jobs.config.neo4j import Neo4jSettings
+from ringfence.jobs.config.schedule import ScheduleSettings
+from ringfence.jobs.config.section import Section
+from ringfence.jobs.config.serve import ServeSettings
+
+__all__ = [
+    "SECRETS",
+    "AlarmSettings",
+    "AuditSettings",
+    "ConformalSettings",
+    "EngineSettings",
+    "GraphSettings",
+    "ModelSettings",
+    "Neo4jSettings",
+    "RelationshipSettings",
+    "ScheduleSettings",
+    "ServeSettings",
+    "Settings",
+    "tables",
+]
+
+
+class Settings(Section):
+    """A whole `ringfence.toml`."""
+
+    project: str = Field(
+        "default", min_length=1, description="Name under which runs and sets are kept apart."
+    )
+    neo4j: Neo4jSettings = Field(default_factory=Neo4jSettings)
+    audit: AuditSettings = Field(default_factory=AuditSettings)
+    graph: GraphSettings
+    model: ModelSettings = Field(default_factory=ModelSettings)
+    conformal: ConformalSettings = Field(default_factory=ConformalSettings)
+    engine: EngineSettings = Field(default_factory=EngineSettings)
+    alarms: AlarmSettings = Field(default_factory=AlarmSettings)
+    serve: ServeSettings = Field(default_factory=ServeSettings)
+    schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+
+    def mapping(self) -> GraphMapping:
+        """Return the names in the user's graph as the connector takes them."""
+        g = self.graph
+        return GraphMapping(
+            label=g.label,
+            key=g.key,
+            features=(g.features,) if isinstance(g.features, str) else tuple(g.features),
+            features_are_list=isinstance(g.features, str),
+            class_property=g.class_property,
+            created_at=g.created_at,
+            time_kind=g.time_kind,
+            relationships=tuple(
+                RelationshipMapping(r.type, r.undirected, r.created_at or None)
+                for r in g.relationships
+            ),
+        )
+
+    def digest(self) -> str:
+        """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""
+        body = self.model_dump(mode="json", exclude={**SECRETS, **DECIDES_NO_SET})
+        return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def tables() -> Iterator[tuple[str, type[Section]]]:
+    """Yield the name and the class of every table of the file."""
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if isinstance(kind, type) and issubclass(kind, Section):
+            yield name, kind
+
+
+def _secrets(kind: type[Section]) -> set[str]:
+    return {
+        key for key, field in kind.model_fields.items() if SecretStr in get_args(field.annotation)
+    }
+
+
+DECIDES_NO_SET: Any = {"alarms": True, "schedule": True, "serve": True}
+SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
+"""The settings of each table that come from the environment only."""

@@ -1,0 +1,103 @@
+"""The JSON API behind the pages; its description is at /api/openapi.json."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query
+
+from ringfence.connector.records import Slice
+from ringfence.connector.store.queries.records import as_row
+from ringfence.jobs.dashboard import schemas
+from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
+from ringfence.jobs.views.explain import explain
+
+NOT_FOUND: dict[int | str, dict[str, Any]] = {
+    404: {"model": schemas.Problem, "description": "There is none."}
+}
+UNUSABLE: dict[int | str, dict[str, Any]] = {
+    400: {"description": "Not a request that this dashboard understands."},
+    401: {"description": "No login and no right token."},
+}
+Last = Annotated[int, Query(ge=1, le=1000, description="How many runs, the newest.")]
+Seq = Annotated[int, Path(ge=1, le=2**62, description="Number of a run.")]
+Row = dict[str, Any]
+
+router = APIRouter(prefix="/api/v1", responses=UNUSABLE, tags=["ringfence"])
+
+
+@router.get("/status", response_model=schemas.Status)
+def status(queries: Queries) -> Row:
+    """Verdict, counts, last run, firing alarms."""
+    total, runs = queries.total(), queries.runs(last=1)
+    return {
+        "project": queries.project,
+        "verdict": total.verdict if total else "not enough known yet",
+        "words": total.words if total else "no audit yet",
+        **queries.counts().as_dict(),
+        "quarantined": sum(reason.nodes for reason in queries.quarantine()),
+        "last_run": runs[-1].seq if runs else None,
+        "chain_entries": queries.chain_length(),
+        "alarms_firing": [alarm.rule for alarm in queries.alarms() if alarm.state == "firing"],
+    }
+
+
+@router.get("/coverage/{slice_}", response_model=list[schemas.Coverage])
+def coverage(queries: Queries, slice_: Slice, last: Last = 200) -> list[Row]:
+    """Coverage rows of one slice, oldest run first."""
+    return [as_row(row) for row in queries.coverage(slice_, last)]
+
+
+@router.get("/runs", response_model=list[schemas.RunSummary])
+def runs(queries: Queries, last: Last = 200) -> list[Row]:
+    """The last runs, oldest first."""
+    return [as_row(run) for run in queries.runs(last)]
+
+
+@router.get("/runs/{seq}", response_model=schemas.Run, responses=NOT_FOUND)
+def run(queries: Queries, seq: Seq) -> Row:
+    """One run with timings, notes, calibration score quantiles and the exchangeability monitor."""
+    decided = queries.run(seq)
+    if decided is None:
+        raise HTTPException(404, f"there is no run {seq}")
+    return as_row(decided)
+
+
+@router.get("/nodes", response_model=schemas.Node, responses=NOT_FOUND)
+def node(queries: Queries, key: Annotated[str, Query(min_length=1, max_length=512)]) -> Row:
+    """One evaluated node by its key, or by its typed key such as i:12."""
+    explanation = explain(queries, key)
+    if explanation is None:
+        raise HTTPException(404, "no node with this key was evaluated")
+    last = explanation.history[-1] if explanation.history else None
+    return {
+        "key": explanation.key,
+        "typed_key": explanation.typed_key,
+        "words": explanation.sentence,
+        "classes": list(explanation.classes),
+        "p_values": [
+            {"name": value.class_, "p": value.p, "in_set": value.in_set}
+            for value in explanation.p_values
+        ],
+        "alpha": explanation.alpha,
+        "degree": explanation.degree,
+        "run": explanation.run.seq,
+        "label": last.label if last else None,
+        "covered": last.covered if last else None,
+        "chain_entry": explanation.chain.n if explanation.chain else None,
+        "groups": explanation.groups,
+    }
+
+
+@router.get("/alarms", response_model=list[schemas.Alarm])
+def alarms(queries: Queries) -> list[Row]:
+    """What every alarm rule says now."""
+    return [as_row(alarm) for alarm in queries.alarms()]
+
+
+@router.get("/chain", response_model=schemas.Chain)
+def chain(dashboard: OpenDashboard) -> Row:
+    """Whether the audit chain fits, entry by entry."""
+    tone, sentence = dashboard.verify()
+    sound = {"good": True, "bad": False}.get(tone)
+    return {"entries": dashboard.queries.chain_length(), "words": sentence, "sound": sound}

@@ -1,0 +1,65 @@
+"""From data to HTML: templates with everything escaped, tables, figures as JSON for plotly."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from ringfence import __version__
+from ringfence.jobs.dashboard.pages import PAGES
+from ringfence.jobs.views.charts.model import Figure
+from ringfence.jobs.views.tables import cell
+
+NAVIGATION = tuple((page.address, page.title) for page in PAGES if page.part_of is None)
+TONES = {
+    "kept": "good", "ok": "good", "watch": "warn", "pending": "warn", "broken": "bad",
+    "firing": "bad",
+}  # fmt: skip
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """Return the templates' environment."""
+    found = Environment(
+        loader=PackageLoader("ringfence.jobs.dashboard"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals |= {"navigation": NAVIGATION, "version": __version__, "cell": cell, "tone": tone}
+    found.filters["embedded"] = embedded
+    return found
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a page."""
+    return environment().get_template(template).render(**values)
+
+
+def tone(state: str) -> str:
+    """Return how a verdict or state is coloured.
+
+    >>> tone("broken"), tone("not enough known yet")
+    ('bad', 'calm')
+    """
+    return TONES.get(state, "calm")
+
+
+def embedded(figure: Figure) -> Markup:
+    """Return a figure as JSON that can stand inside a script element: no `<` ever."""
+    text = json.dumps(figure.as_dict(), allow_nan=False)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return Markup(text)  # noqa: S704
+
+
+@lru_cache(maxsize=8)
+def static(name: str) -> bytes:
+    """Return a file that comes with the dashboard."""
+    return files("ringfence.jobs.dashboard").joinpath("static", name).read_bytes()

@@ -1,0 +1,51 @@
+"""What a page is: address, title, template, and the function that builds the template's values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.jobs.views.tables import TABLES, Table
+
+Values = dict[str, Any]
+MAX_TABLE_ROWS = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One page. The parameters of `build` are FastAPI's: the dashboard, the address, the query.
+
+    `part_of` is the address of the page under which the navigation shows this one; a page with an
+    entry of its own has none. `pictured` pages have a screenshot in the documentation.
+    """
+
+    name: str
+    title: str
+    address: str
+    template: str
+    build: Callable[..., Values]
+    part_of: str | None = None
+    pictured: bool = True
+
+    @property
+    def navigation_address(self) -> str:
+        """The address of the entry that is marked while this page is open."""
+        return self.part_of or self.address
+
+
+def read_tables(queries: ProjectQueries, *names: str) -> list[Table]:
+    """Return the named tables; of histories the newest rows, the CSV has all."""
+    short = replace(queries, max_rows=MAX_TABLE_ROWS)
+    return [TABLES[name].read(short) for name in names]
+
+
+def as_sentence(text: str) -> str:
+    """Return text with a capital, a full stop, and no line break before `%` or around `=`.
+
+    >>> as_sentence("kept: all")
+    'Kept: all.'
+    """
+    whole = f"{text[:1].upper()}{text[1:]}." if text else ""
+    return whole.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")

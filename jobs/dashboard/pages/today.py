@@ -1,0 +1,63 @@
+"""Today: verdict, last and next run, backlog, quarantine, alarms, schedule."""
+
+from __future__ import annotations
+
+from ringfence.connector.times import format_time
+from ringfence.jobs.dashboard.dependencies import Queries
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
+from ringfence.jobs.views import charts
+
+Fact = tuple[str, str, str]
+"""Name, value and note."""
+
+
+def build(queries: Queries) -> Values:
+    """Return the verdict over all runs, the facts of the day, and what needs attention."""
+    total = queries.total()
+    return {
+        "title": PAGE.title,
+        "verdict": total.verdict if total else "not enough known yet",
+        "sentence": as_sentence(total.words) if total else "No audit yet. Run: ringfence audit",
+        "bias": as_sentence(total.bias_words) if total else "",
+        "facts": _facts(queries),
+        "figures": [charts.coverage_per_run(queries.coverage("run"))],
+        "tables": read_tables(queries, "alarms", "quarantine", "schedule"),
+    }
+
+
+def _facts(queries: Queries) -> list[Fact]:
+    counts = queries.counts()
+    unusable = sum(reason.nodes for reason in queries.quarantine())
+    return [
+        _last_run(queries),
+        _next_run(queries),
+        ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
+        ("Class not known yet", f"{counts.unknown:,}", f"{counts.known:,} are known"),
+        ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
+        _last_audit(queries),
+    ]
+
+
+def _last_run(queries: Queries) -> Fact:
+    runs = queries.runs(last=1)
+    if not runs:
+        return "Last run", "none", ""
+    return "Last run", str(runs[-1].seq), format_time(runs[-1].decided_ns)
+
+
+def _next_run(queries: Queries) -> Fact:
+    due_ns = {job.job: job.due_ns for job in queries.schedule()}.get("score")
+    lease = queries.lease()
+    working = f"at work now: {lease.working}" if lease and lease.working else ""
+    return "Next run", format_time(due_ns) if due_ns else "not scheduled", working
+
+
+def _last_audit(queries: Queries) -> Fact:
+    mark = queries.audit_mark()
+    if mark is None:
+        return "Last audit", "never", ""
+    day, time = format_time(mark.audited_ns).split()
+    return "Last audit", day, time
+
+
+PAGE = Page("today", "Today", "/", "today.html", build)

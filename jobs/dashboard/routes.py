@@ -1,0 +1,171 @@
+"""The addresses beside the pages: downloads, login, metrics, health, static files, errors."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import secrets
+from functools import lru_cache
+from pathlib import Path
+from typing import Annotated
+
+from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+
+from ringfence.connector.errors import RingfenceError
+from ringfence.connector.store import migrate
+from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
+from ringfence.jobs.dashboard.html import render, static
+from ringfence.jobs.dashboard.metrics import exposition
+from ringfence.jobs.dashboard.page_routes import answer_page
+from ringfence.jobs.dashboard.pages.trail import export_chain
+from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
+from ringfence.jobs.views.tables import TABLES, as_csv
+
+router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
+KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+CACHE_FOR_A_DAY = "public, max-age=86400"
+
+
+@router.get("/trail/export")
+def export(queries: Queries) -> Response:
+    """The whole chain."""
+    body = export_chain(queries)
+    return _download(body, "chain.jsonl", "application/x-ndjson")
+
+
+@router.get("/csv/{name}")
+def table(queries: Queries, name: str) -> Response:
+    """A table as CSV."""
+    if name not in TABLES:
+        raise HTTPException(404, f"there is no table {name}")
+    body = as_csv(TABLES[name].read(queries.unlimited()))
+    return _download(body, f"{name}.csv", "text/csv")
+
+
+@router.get("/login")
+def login(request: Request) -> Response:
+    """Ask for the token."""
+    return _ask(request)
+
+
+@router.post("/login")
+def enter(
+    request: Request,
+    csrf: Annotated[str, Form(max_length=200)] = "",
+    token: Annotated[str, Form(max_length=1000)] = "",
+) -> Response:
+    """Check the token and begin a session."""
+    guard = dashboard_of(request).guard
+    if not guard.is_own_form(request, csrf):
+        return _ask(request, "This form is too old; please try again.", 403)
+    address = address_of(request)
+    guesses = guard.too_often(address)
+    sid = guard.log_in(token, address) if guard.token else None
+    if sid is None and guesses:
+        return _ask(request, "Too many wrong tokens. Only the right one gets an answer now.", 429)
+    if sid is None:
+        return _ask(request, "That is not the token.", 401)
+    answer = RedirectResponse("/", 303)
+    guard.set_cookie(answer, SESSION, sid)
+    return answer
+
+
+@router.post("/logout")
+def leave(request: Request, csrf: Annotated[str, Form(max_length=200)] = "") -> Response:
+    """End the session."""
+    guard = dashboard_of(request).guard
+    if not guard.is_own_form(request, csrf):
+        raise HTTPException(403, "this form is not from a page of this dashboard")
+    guard.log_out(request)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(SESSION)
+    return answer
+
+
+@router.get("/metrics")
+def metrics(queries: Queries) -> Response:
+    """Numbers for Prometheus."""
+    body = exposition(queries)
+    return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+@router.get("/healthz")
+def healthz() -> Response:
+    """The process answers."""
+    return PlainTextResponse("ok\n")
+
+
+@router.get("/readyz")
+def readyz(request: Request) -> Response:
+    """The audit store answers and has the right version."""
+    try:
+        migrate.require_sql(dashboard_of(request).store)
+    except RingfenceError as error:
+        return PlainTextResponse(f"{error.found}\n", 503)
+    return PlainTextResponse("ready\n")
+
+
+@router.get("/favicon.ico")
+def favicon() -> Response:
+    """The mark."""
+    return Response(static("favicon.svg"), media_type=KINDS["svg"], headers=_cached())
+
+
+@router.get("/static/{name}")
+def file(request: Request, name: str) -> Response:
+    """A file of the dashboard, or plotly out of the installed package, packed."""
+    if name == "plotly.min.js":
+        headers = _cached() | {"Content-Encoding": "gzip", "Vary": "Accept-Encoding"}
+        if "gzip" in request.headers.get("accept-encoding", ""):
+            return Response(_plotly(), media_type=KINDS["js"], headers=headers)
+        return Response(gzip.decompress(_plotly()), media_type=KINDS["js"], headers=_cached())
+    if name not in {"ringfence.css", "charts.js", "favicon.svg"}:
+        raise HTTPException(404, "there is no such file")
+    kind = KINDS[name.rpartition(".")[2]]
+    return Response(static(name), media_type=kind, headers={"Cache-Control": "no-cache"})
+
+
+def refused(request: Request, error: Exception) -> Response:
+    """Answer what went wrong: JSON for programs, a page for people."""
+    status = getattr(error, "status_code", 500)
+    detail = str(getattr(error, "detail", "something went wrong"))
+    if request.url.path.startswith("/api/"):
+        return JSONResponse({"detail": detail}, status)
+    values = {"title": "Not there" if status == 404 else "Not possible", "sentence": detail}
+    answer = answer_page(request, "missing.html", "", values | {"figures": []})
+    answer.status_code = status
+    return answer
+
+
+def _ask(request: Request, problem: str = "", status: int = 200) -> Response:
+    guard = dashboard_of(request).guard
+    nonce = request.cookies.get(CSRF) or secrets.token_urlsafe(24)
+    body = render("login.html", csrf=guard.form_token(nonce), problem=problem)
+    answer = HTMLResponse(body, status)
+    guard.set_cookie(answer, CSRF, nonce)
+    return answer
+
+
+def _download(body: str, name: str, kind: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(body, media_type=kind, headers=headers)
+
+
+def _cached() -> dict[str, str]:
+    return {"Cache-Control": CACHE_FOR_A_DAY}
+
+
+@lru_cache(maxsize=1)
+def _plotly() -> bytes:
+    found = importlib.util.find_spec("plotly")
+    if found is None or found.origin is None:
+        raise HTTPException(404, "plotly is not installed: pip install 'ringfence[serve]'")
+    script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    return gzip.compress(script.read_bytes(), 6)

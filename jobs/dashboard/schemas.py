@@ -1,0 +1,81 @@
+"""What the JSON API returns, as types: made from the records, so that they can't drift apart."""
+
+from __future__ import annotations
+
+from typing import Any, get_type_hints
+
+from pydantic import BaseModel, create_model
+
+from ringfence.connector import records
+from ringfence.connector.store.queries.records import StoredAlarm, columns_of
+
+NOT_IN_SUMMARY = ("notes", "timings", "calibration_scores", "watch")
+
+
+def _model(name: str, record: type, without: tuple[str, ...] = ()) -> Any:
+    """A model with the fields of a record, under the names and in the order of `as_row`."""
+    types = get_type_hints(record)
+    fields: dict[str, Any] = {
+        column: (types[column], ...) for column in columns_of(record) if column not in without
+    }
+    return create_model(name, **fields)
+
+
+Coverage: Any = _model("Coverage", records.StoredCoverage)
+Run: Any = _model("Run", records.Run)
+RunSummary: Any = _model("RunSummary", records.Run, NOT_IN_SUMMARY)
+Alarm: Any = _model("Alarm", StoredAlarm)
+
+
+class Status(BaseModel):
+    """A project at a glance."""
+
+    project: str
+    verdict: str
+    words: str
+    evaluated: int
+    known: int
+    unknown: int
+    quarantined: int
+    last_run: int | None
+    chain_entries: int
+    alarms_firing: list[str]
+
+
+class PValue(BaseModel):
+    """The p-value of one class of a node."""
+
+    name: str
+    p: float
+    in_set: bool
+
+
+class Node(BaseModel):
+    """One evaluated node."""
+
+    key: str
+    typed_key: str
+    words: str
+    classes: list[str]
+    p_values: list[PValue]
+    alpha: float
+    degree: int
+    run: int
+    label: str | None
+    covered: bool | None
+    chain_entry: int | None
+    groups: dict[str, str]
+
+
+class Chain(BaseModel):
+    """State of the audit chain."""
+
+    entries: int
+    words: str
+    sound: bool | None
+
+
+class Problem(BaseModel):
+    """Why there is no answer."""
+
+    detail: str

@@ -1,0 +1,201 @@
+"""Who may see the dashboard: Host check, login by token, sessions, CSRF, rate limit, headers."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import secrets
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.hosts import is_loopback
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.audit_store import secret_text
+
+SESSION, CSRF = "ringfence_session", "ringfence_csrf"
+OPEN = ("/login", "/static/", "/healthz", "/readyz", "/favicon.ico")
+MIN_TOKEN_CHARS = 16
+MAX_FAILURES, FAILURE_WINDOW_SECONDS = 5, 60.0
+MAX_SESSIONS = 1_000
+MAX_ADDRESSES = 10_000  # whose wrong tokens are remembered
+# plotly makes two style elements: an empty one that it fills through CSSOM, and one for maps. No
+# other inline style is let in; after an upgrade the browser test tells the new hash.
+PLOTLY_STYLES = (
+    "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='",
+    "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
+)
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    f"style-src 'self' {' '.join(PLOTLY_STYLES)}; img-src 'self'; "
+    "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+Next = Callable[[Request], Awaitable[Response]]
+
+
+@dataclass(slots=True)
+class Guard:
+    """Access control of one running dashboard; sessions live in memory and end with the process."""
+
+    token: str | None
+    hosts: frozenset[str]
+    session_seconds: float
+    https: bool
+    clock: Callable[[], float] = time.monotonic
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    sessions: dict[str, float] = field(default_factory=dict)
+    failures: dict[str, tuple[float, ...]] = field(default_factory=dict)
+
+    async def __call__(self, request: Request, call_next: Next) -> Response:
+        """Let a request through, or answer it here."""
+        if host_name(request.headers.get("host", "")) not in self.hosts:
+            answer: Response = PlainTextResponse("this dashboard has another name\n", 400)
+        elif self.may_pass(request):
+            answer = await call_next(request)
+        elif request.url.path.startswith(("/api/", "/metrics", "/csv/")):
+            answer = PlainTextResponse(
+                "log in, or send Authorization: Bearer\n", 401, {"WWW-Authenticate": "Bearer"}
+            )
+        else:
+            answer = RedirectResponse("/login", 303)
+        for name, value in HEADERS.items():
+            answer.headers.setdefault(name, value)
+        answer.headers.setdefault("Cache-Control", "no-store")
+        return answer
+
+    def may_pass(self, request: Request) -> bool:
+        """Whether this request needs no login, or has one."""
+        if self.token is None or request.url.path.startswith(OPEN):
+            return True
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer":
+            return self._right(given, address_of(request))
+        return self.sessions.get(request.cookies.get(SESSION, ""), 0.0) > self.clock()
+
+    def log_in(self, given: str, address: str = "") -> str | None:
+        """Return a new session for the right token; None for a wrong one, counted by address."""
+        if not self._right(given, address):
+            return None
+        now = self.clock()
+        self.sessions = {sid: end for sid, end in self.sessions.items() if end > now}
+        while len(self.sessions) >= MAX_SESSIONS:
+            self.sessions.pop(next(iter(self.sessions)))
+        sid = secrets.token_urlsafe(32)
+        self.sessions[sid] = now + self.session_seconds
+        return sid
+
+    def log_out(self, request: Request) -> None:
+        """End the request's session."""
+        self.sessions.pop(request.cookies.get(SESSION, ""), None)
+
+    def too_often(self, address: str) -> bool:
+        """Whether so many wrong tokens came from an address lately that another is not judged."""
+        return len(self._recent(address)) >= MAX_FAILURES
+
+    def _recent(self, address: str) -> tuple[float, ...]:
+        begin = self.clock() - FAILURE_WINDOW_SECONDS
+        return tuple(at for at in self.failures.get(address, ()) if at > begin)
+
+    def _right(self, given: str, address: str) -> bool:
+        """Compare in constant time, whatever the lengths; count the wrong ones by address.
+
+        The right token always passes: behind a proxy all visitors have the proxy's address, and
+        somebody who guesses must not keep them out.
+        """
+        one, two = (
+            hmac.digest(self.key, text.encode(), hashlib.sha256)
+            for text in (given, str(self.token))
+        )
+        if hmac.compare_digest(one, two):
+            return True
+        recent = self._recent(address)
+        self.failures.pop(address, None)  # so that the address that was silent longest is first
+        self.failures[address] = (*recent, self.clock())[-MAX_FAILURES:]
+        while len(self.failures) > MAX_ADDRESSES:
+            self.failures.pop(next(iter(self.failures)), None)
+        return False
+
+    # -- CSRF: a random cookie, and its HMAC in the form ----------------------------------------
+
+    def form_token(self, nonce: str) -> str:
+        """Return what a form must carry beside the cookie `nonce`."""
+        return hmac.new(self.key, f"csrf {nonce}".encode(), hashlib.sha256).hexdigest()
+
+    def is_own_form(self, request: Request, given: str) -> bool:
+        """Whether a POST comes from a page of ours."""
+        nonce = request.cookies.get(CSRF, "")
+        return bool(nonce) and hmac.compare_digest(given.encode(), self.form_token(nonce).encode())
+
+    def set_cookie(self, answer: Response, name: str, value: str) -> None:
+        """Set a cookie that scripts and other sites never see."""
+        answer.set_cookie(
+            name,
+            value,
+            max_age=int(self.session_seconds),
+            httponly=True,
+            samesite="strict",
+            secure=self.https,
+        )
+
+
+def guard_of(settings: Settings) -> Guard:
+    """Return the configured access control; other machines need a token."""
+    serve = settings.serve
+    token = secret_text(serve.token)
+    if token is not None and len(token) < MIN_TOKEN_CHARS:
+        raise ConfigError(
+            found=f"RINGFENCE_SERVE_TOKEN has {len(token)} characters",
+            needed=f"{MIN_TOKEN_CHARS} or more",
+            next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
+        )
+    if token is None and not is_loopback(serve.host):
+        raise ConfigError(
+            found=f"[serve] host {serve.host} can be reached from other machines",
+            needed="a token that people log in with",
+            next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
+        )
+    hosts = {"localhost", "127.0.0.1", "::1", serve.host.lower(), *map(str.lower, serve.hosts)}
+    return Guard(token, frozenset(hosts), serve.session_hours * 3600, serve.https)
+
+
+def address_of(request: Request) -> str:
+    """Return whom wrong tokens are counted for: the visitor's address, of IPv6 its network."""
+    return network_of(request.client.host) if request.client else ""
+
+
+def network_of(address: str) -> str:
+    """Return an IPv4 address as it is, of IPv6 the /64 of which one machine may use every address.
+
+    >>> network_of("192.0.2.7"), network_of("2001:db8::1:2"), network_of("testclient")
+    ('192.0.2.7', '2001:db8::/64', 'testclient')
+    """
+    try:
+        known = ipaddress.ip_address(address)
+    except ValueError:
+        return address
+    if known.version == 4:
+        return address
+    return str(ipaddress.ip_network(f"{known.compressed.partition('%')[0]}/64", strict=False))
+
+
+def host_name(header: str) -> str:
+    """Return the name in a Host header without its port.
+
+    >>> host_name("Example.org:8470"), host_name("[::1]:8470"), host_name("127.0.0.1")
+    ('example.org', '::1', '127.0.0.1')
+    """
+    header = header.strip().lower()
+    if header.startswith("["):
+        return header[1:].partition("]")[0]
+    return header.partition(":")[0]

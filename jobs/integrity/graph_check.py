@@ -1,0 +1,94 @@
+"""What the graph shows against what SQL decided, prediction by prediction."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from ringfence.connector.neo4j.compare import (
+    ON_ANOTHER_NODE,
+    ShownSet,
+    find_gone,
+    read_shown_sets,
+)
+from ringfence.connector.records import StoredPrediction
+from ringfence.connector.store import predictions, runs
+from ringfence.connector.store.models import manifest_of
+from ringfence.jobs.project.workspace import Workspace
+
+ROWS_PER_BLOCK = 2_000
+
+DifferenceKind = Literal["node gone", "not projected", "set differs", "stray", "key changed"]
+KINDS: dict[DifferenceKind, str] = {
+    "node gone": "evaluated, but no longer in the graph",
+    "not projected": "in SQL, but the node lacks its EVALUATED relationship",
+    "set differs": "the node's MAY_BE relationships are not those that were decided",
+    "stray": "EVALUATED in the graph without a prediction in SQL",
+    "key changed": "the evaluated node has another key now",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionDifference:
+    """One node for which the two stores don't say the same."""
+
+    kind: DifferenceKind
+    seq: int
+    node_key: str
+
+
+def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
+    """Yield every difference, run by run; both sides are read in blocks."""
+    store, graph, mapping, project = (
+        workspace.store, workspace.graph, workspace.mapping, workspace.project,
+    )  # fmt: skip
+    for run in runs.applied_runs(store, project):
+        classes = json.loads(manifest_of(store, project, run.model))["classes"]
+        shown = read_shown_sets(graph, mapping, project, run.seq, ROWS_PER_BLOCK)
+        for block in predictions.payload(store, project, run.seq, ROWS_PER_BLOCK):
+            absent = [stored.node_key for stored in block if stored.node_key not in shown]
+            gone = find_gone(graph, mapping, absent)
+            for stored in block:
+                shown_set = shown.pop(stored.node_key, None)
+                kind = _judge(stored, classes, shown_set, stored.node_key in gone)
+                if kind is not None:
+                    yield ProjectionDifference(kind, run.seq, stored.node_key)
+        moved = _moved(workspace, [*shown])
+        for orphaned in shown:
+            moved_kind: DifferenceKind = "key changed" if orphaned in moved else "stray"
+            yield ProjectionDifference(moved_kind, run.seq, orphaned)
+
+
+def _moved(workspace: Workspace, orphaned: Sequence[str]) -> set[str]:
+    """Those whose EVALUATED went along to another key: it keeps the node from a second set.
+
+    A prediction stands behind it, and no node has the old key; where one has, this is a copy.
+    """
+    marked = [key for key in orphaned if key.endswith(ON_ANOTHER_NODE)]
+    keys = [key.removesuffix(ON_ANOTHER_NODE) for key in marked]
+    gone: set[str] = set()
+    for part in range(0, len(keys), ROWS_PER_BLOCK):
+        block = keys[part : part + ROWS_PER_BLOCK]
+        stored = predictions.some_predictions(workspace.store, workspace.project, block)
+        decided = [prediction.node_key for prediction in stored]
+        gone |= find_gone(workspace.graph, workspace.mapping, decided)
+    return {key for key in marked if key.removesuffix(ON_ANOTHER_NODE) in gone}
+
+
+def decided_p_values(stored: StoredPrediction, classes: Sequence[str]) -> dict[str, float]:
+    """Return the p-values of the classes in a set, by name."""
+    p_values = dict(zip(classes, stored.p_values, strict=True))
+    return {name: p_values[name] for name in stored.classes}
+
+
+def _judge(
+    stored: StoredPrediction, classes: Sequence[str], shown: ShownSet | None, gone: bool
+) -> DifferenceKind | None:
+    if gone:
+        return "node gone" if stored.in_graph else None
+    if shown is None:
+        return "not projected"
+    decided = ShownSet(stored.size, decided_p_values(stored, classes))
+    return None if shown == decided else "set differs"

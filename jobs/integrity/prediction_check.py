@@ -1,0 +1,139 @@
+"""Predictions against the chain: what was decided, and what the label rows say of each."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ringfence.connector.records import KnownClass, Prediction
+from ringfence.connector.store.labels import NoticedLabel, OpenPrediction, judge
+from ringfence.connector.store.predictions import degree_digest, payload_digest
+from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
+
+MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is told
+
+
+@dataclass(frozen=True, slots=True)
+class _DecidedRun:
+    """What the chain says of a run: its facts, the digests, and the model's classes.
+
+    `classes` is None where the manifest can't be read. `sealed` is False for runs of versions that
+    sealed neither degrees nor nodes that left the graph.
+    """
+
+    body: Mapping[str, Any]
+    classes: Sequence[str] | None
+    gone: frozenset[str]
+
+    @property
+    def sealed(self) -> bool:
+        return "degrees" in self.body
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return self.body["run"]  # type: ignore[no-any-return]
+
+
+def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield every prediction that is not as it was decided, or not as its label rows say."""
+    gone = frozenset(
+        key for kind in ("applied", "gone") for body in record.bodies(kind) for key in body["gone"]
+    )
+    decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
+    for seq, count in sorted(reader.count_predictions().items()):
+        if seq not in decided:
+            yield f"prediction: {count} rows of run {seq}, which was never decided"
+    for seq, body in decided.items():
+        run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone)
+        rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
+        yield from _digest_edits(seq, rows, run)
+        yield from _listed(seq, rows, labels, run)
+
+
+def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
+    try:
+        return [str(name) for name in json.loads(record.models[version]["manifest"])["classes"]]
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[str]:
+    if len(rows) != run.facts["n_evaluated"]:
+        yield f"run {seq}: {len(rows)} predictions, but {run.facts['n_evaluated']} were decided"
+    try:
+        stored = [_prediction(row) for row in rows]
+    except (ValueError, TypeError):
+        yield f"run {seq}: its predictions are not those that were decided (some can't be read)"
+        return
+    if payload_digest(stored) != run.body["predictions"]:
+        yield (
+            f"run {seq}: its predictions are not those that were decided (node_key, classes, "
+            "p_values or scores of some rows)"
+        )
+    elif run.sealed and degree_digest(stored) != run.body["degrees"]:
+        yield f"run {seq}: degree of some predictions is not the one that was decided"
+
+
+def _listed(
+    seq: int, rows: Sequence[Row], labels: Mapping[str, list[NoticedLabel]], run: _DecidedRun
+) -> Iterator[str]:
+    counts: Counter[str] = Counter()
+    for row in sorted(rows, key=lambda row: str(row["node_key"])):
+        for column in _edited_columns(row, labels.get(row["node_key"], []), run):
+            counts[column] += 1
+            if counts[column] <= MAX_LISTED_ROWS:
+                yield f"prediction {row['node_key']} (run {seq}): {column} is not as recorded"
+    for column, count in counts.items():
+        if count > MAX_LISTED_ROWS:
+            yield f"… and {count - MAX_LISTED_ROWS} more in run {seq}: {column}"
+
+
+def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: _DecidedRun) -> Iterator[str]:
+    """Yield the columns of a prediction that don't follow from its set and its label rows."""
+    try:
+        stored = _prediction(row)
+    except (ValueError, TypeError):
+        yield "classes, p_values or scores"
+        return
+    if row["size"] != stored.size:
+        yield "size"
+    top_p = max(stored.p_values, default=None)
+    if row["top_p"] != top_p and (run.sealed or row["top_p"] is not None):  # once there was none
+        yield "top_p"
+    listed = row["node_key"] in run.gone
+    if (listed and row["in_graph"]) or (run.sealed and not listed and not row["in_graph"]):
+        yield "in_graph"
+    last = labels[-1] if labels else None
+    expected = {
+        "label": last.label if last else None,
+        "labelled_ns": labels[0].noticed_ns if labels else None,
+        "covered": last.covered if last else None,
+        "covered_naive": last.covered_naive if last else None,
+        "unseen": last.unseen if last else None,
+    }
+    yield from (name for name, value in expected.items() if row[name] != value)
+    if run.classes is not None and len(run.classes) == len(stored.scores):
+        for noticed in labels:
+            yield from _judgement_edits(row, noticed, run, run.classes)
+
+
+def _judgement_edits(
+    row: Row, noticed: NoticedLabel, run: _DecidedRun, classes: Sequence[str]
+) -> Iterator[str]:
+    """Judge a label again by the set that was decided."""
+    terms = run.facts["threshold_naive"], run.facts["model"]
+    evaluated = OpenPrediction(row["node_key"], row["classes"], row["scores"], None, *terms)
+    again = judge(evaluated, KnownClass(noticed.label), classes)
+    for name in ("covered", "covered_naive", "unseen"):
+        if getattr(again, name) != getattr(noticed, name):
+            yield f"{name} in its label row of {noticed.noticed_ns}"
+
+
+def _prediction(row: Row) -> Prediction:
+    classes, p_values, scores = (
+        tuple(json.loads(row[name])) for name in ("classes", "p_values", "scores")
+    )
+    return Prediction(row["node_key"], classes, p_values, scores, row["degree"])

@@ -1,0 +1,166 @@
+"""`ringfence reconcile`: find what the graph and the stores disagree on, show it, repair it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+import numpy as np
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.mirror import Mirror
+from ringfence.connector.neo4j.compare import ON_ANOTHER_NODE
+from ringfence.connector.neo4j.read.sync import Progress, mirror_identity, sync_mirror
+from ringfence.connector.neo4j.write import prediction_sets
+from ringfence.connector.store import predictions, runs
+from ringfence.connector.store.models import manifest_of
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.integrity.graph_check import ProjectionDifference, find_differences
+from ringfence.jobs.project.session import Session, lease_session, write_session
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.evaluated import mark_evaluated
+
+MAX_EXAMPLES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class MirrorChange:
+    """What a full read shows that the mirror did not have."""
+
+    missed: int
+    deleted: int
+    changed: int
+    edges_missed: int
+    edges_deleted: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether the mirror was right."""
+        return not (
+            self.missed or self.deleted or self.changed or self.edges_missed or self.edges_deleted
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReconcileReport:
+    """What was found, and whether it was repaired."""
+
+    finished_runs: tuple[int, ...]
+    mirror: MirrorChange
+    projections: dict[str, int]
+    examples: tuple[ProjectionDifference, ...]
+    repaired: bool
+
+    @property
+    def clean(self) -> bool:
+        """Whether there was nothing to repair."""
+        return not self.finished_runs and self.mirror.clean and not self.projections
+
+
+def run_reconcile(
+    workspace: Workspace,
+    *,
+    repair: bool,
+    progress: Progress = lambda _what, _done, _all: None,
+) -> ReconcileReport:
+    """Compare everything; with `repair`, put it right. Nothing is ever computed again."""
+    if repair:
+        with write_session(workspace, progress) as session:
+            return _compare_stores(workspace, session, progress)
+    workspace.require_migrated()
+    with lease_session(workspace):
+        return _compare_stores(workspace, None, progress)
+
+
+def _compare_stores(
+    workspace: Workspace, session: Session | None, progress: Progress
+) -> ReconcileReport:
+    """Compare mirror, graph and SQL; in a write session, repair what differs."""
+    unfinished = session.recovered if session else runs.undone(workspace.store, workspace.project)
+    before = mirrors.load(workspace.mirror, mirror_identity(workspace.graph, workspace.mapping))
+    after = sync_mirror(workspace.reader(progress), whole=True).mirror
+    change = _compare_mirrors(before, after)
+    differences = list(find_differences(workspace))
+    if session:
+        _repair(workspace, session.writer, differences)
+        mark_evaluated(workspace, after)
+        mirrors.save(after, workspace.mirror)
+    kinds = dict(Counter(str(difference.kind) for difference in differences))
+    return ReconcileReport(
+        tuple(unfinished), change, kinds, tuple(differences[:MAX_EXAMPLES]), session is not None
+    )
+
+
+def _compare_mirrors(before: Mirror | None, after: Mirror) -> MirrorChange:
+    if before is None:
+        return MirrorChange(0, 0, 0, 0, 0)
+    old = {key: row for row, key in enumerate(before.keys)}
+    new = {key: row for row, key in enumerate(after.keys)}
+    both = [key for key in new if key in old]
+    mine, theirs = [old[key] for key in both], [new[key] for key in both]
+    moved = (before.features[mine] != after.features[theirs]).any(axis=1)
+    names = [*before.class_names, None]
+    after_names = [*after.class_names, None]
+    relabelled = [
+        names[before.classes[a]] is not None
+        and names[before.classes[a]] != after_names[after.classes[b]]
+        for a, b in zip(mine, theirs, strict=True)
+    ]
+    edges, now = _edge_keys(before), _edge_keys(after)
+    return MirrorChange(
+        missed=len(new) - len(both),
+        deleted=len(old) - len(both),
+        changed=int((moved | np.array(relabelled, np.bool_)).sum()) if both else 0,
+        edges_missed=len(now - edges),
+        edges_deleted=len(edges - now),
+    )
+
+
+def _edge_keys(mirror: Mirror) -> set[tuple[str, str, int]]:
+    source, target, kind = mirror.edges.tolist()
+    return {
+        (mirror.keys[a], mirror.keys[b], k) for a, b, k in zip(source, target, kind, strict=True)
+    }
+
+
+def _repair(
+    workspace: Workspace, writer: Writer, differences: Sequence[ProjectionDifference]
+) -> None:
+    _restore_runs(workspace, writer)
+    for seq, group in groupby(differences, key=lambda difference: difference.seq):
+        by_kind: dict[str, list[str]] = {}
+        for difference in group:
+            by_kind.setdefault(difference.kind, []).append(difference.node_key)
+        damaged = [*by_kind.get("not projected", []), *by_kind.get("set differs", [])]
+        _project_again(workspace, writer, seq, damaged)
+        if orphaned := by_kind.get("stray"):
+            keys = [key.removesuffix(ON_ANOTHER_NODE) for key in orphaned]
+            prediction_sets.remove_orphaned(workspace.graph, writer.lease, keys)
+        predictions.mark_gone(writer, by_kind.get("node gone", []))
+
+
+def _restore_runs(workspace: Workspace, writer: Writer) -> None:
+    """Write the runs that an older backup of the graph lacks, also those without a node left."""
+    applied = runs.applied_after(workspace.store, workspace.project, 0)
+    for seq in prediction_sets.missing_runs(workspace.graph, workspace.project, applied):
+        run = runs.one_run(workspace.store, workspace.project, seq)
+        classes = json.loads(manifest_of(workspace.store, workspace.project, run.model))["classes"]
+        prediction_sets.write_run(workspace.graph, writer.lease, run, classes)
+
+
+def _project_again(workspace: Workspace, writer: Writer, seq: int, keys: Sequence[str]) -> None:
+    if not keys:
+        return
+    run = runs.one_run(workspace.store, workspace.project, seq)
+    classes = json.loads(manifest_of(workspace.store, workspace.project, run.model))["classes"]
+    prediction_sets.write_run(workspace.graph, writer.lease, run, classes)
+    size = workspace.settings.engine.write_rows
+    for start in range(0, len(keys), size):
+        block = predictions.some_predictions(
+            workspace.store, workspace.project, keys[start : start + size]
+        )
+        sets = prediction_sets.prepare_sets(block, classes)
+        prediction_sets.repair_sets(workspace.graph, writer.lease, workspace.mapping, run, sets)

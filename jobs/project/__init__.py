@@ -1,0 +1,1 @@
+"""An open project: settings, graph, audit store, and the write session."""

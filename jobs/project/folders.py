@@ -1,0 +1,73 @@
+"""Where a project keeps its files below `[engine] folder`, and how older folders come to be so.
+
+    <folder>/projects/<project>/models, mirror, forward      one project's own
+    <folder>/audit.db, audit.key, neo4j                      shared by all that name this folder
+
+Two projects whose configuration files lie side by side share the folder. A mirror remembers which
+nodes its project has evaluated, so that each needs its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from pathlib import Path
+
+from ringfence.connector.files import make_private_folder
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.models import class_names
+
+MAX_NAME_CHARS = 40
+MODELS, MIRROR, TABLES = "models", "mirror", "forward"
+
+
+def project_folder(folder: Path, project: str) -> Path:
+    """Return the folder of a project's own files.
+
+    The name is made safe for every file system; its hash tells names apart that look the same then.
+
+    >>> project_folder(Path("f"), "fraud").name
+    'fraud-f02b95ed0b00'
+    >>> project_folder(Path("f"), "../a b/C").parent
+    PosixPath('f/projects')
+    """
+    readable = re.sub(r"[^A-Za-z0-9_-]+", "_", project)[:MAX_NAME_CHARS].strip("_") or "project"
+    digest = hashlib.sha256(project.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+    return folder / "projects" / f"{readable}-{digest}"
+
+
+def move_old_files(folder: Path, project: str, store: Store) -> None:
+    """Bring files that the first version kept in `folder` itself to the project's own folder.
+
+    The caller holds the lease. Models are the project's where SQL says so. A mirror moves along
+    where every model beside it is the project's; one that several projects have used is thrown
+    away, for nobody can say whose nodes it takes for evaluated. The models move last: a move that
+    was interrupted finds them still there, decides in the same way, and ends.
+    """
+    beside = _subfolders(folder / MODELS)
+    if not beside:
+        return
+    own = [model for model in beside if model.name in class_names(store, project)]
+    if not own:
+        return
+    place = project_folder(folder, project)
+    make_private_folder(place / MODELS)
+    for name in (MIRROR, TABLES):
+        if len(own) == len(beside) and not (place / name).exists():
+            _rename(folder / name, place / name)
+        shutil.rmtree(folder / name, ignore_errors=True)
+    for model in own:
+        if not (place / MODELS / model.name).exists():
+            _rename(model, place / MODELS / model.name)
+    if not _subfolders(folder / MODELS):
+        shutil.rmtree(folder / MODELS, ignore_errors=True)
+
+
+def _rename(old: Path, new: Path) -> None:
+    if old.exists():
+        old.rename(new)
+
+
+def _subfolders(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.glob("*") if one.is_dir())

@@ -1,0 +1,199 @@
+"""A made-up audit store: runs, sets and late classes without a graph, for tests and benchmarks."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringfence.connector.records import (
+    KnownClass,
+    Member,
+    NodeGroup,
+    Prediction,
+    RejectedNode,
+    Role,
+    RunFacts,
+)
+from ringfence.connector.store import coverage, labels, runs
+from ringfence.connector.store.chain import chain_key
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.groups import record_groups
+from ringfence.connector.store.labels import OpenPrediction
+from ringfence.connector.store.lease import acquire, release
+from ringfence.connector.store.migrate import migrate_sql
+from ringfence.connector.store.models import record_model
+from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.auditing.alarms.state import raise_alarms
+from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.config.settings import Settings
+from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
+
+DAY_NS = 86_400 * 10**9
+CLASSES = ("retail", "business", "mule", "exchange")
+VERSION = "sample-1"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to make up. `covered` is the chance that a set holds the class.
+
+    `alphas` are those of the first runs, one each; the last one goes on. Classes become known for
+    the first `known_runs` runs.
+    """
+
+    runs: int = 12
+    per_run: int = 200
+    known: float = 0.7
+    covered: float = 0.91
+    calibration: int = 300
+    classes: tuple[str, ...] = CLASSES
+    regions: tuple[str, ...] = ("north", "south", "east")
+    prefix: str = "account "
+    seed: int = 7
+    alphas: tuple[float, ...] = (0.1,)
+    known_runs: int = 1_000_000
+
+
+def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
+    """Write models, runs, classes, groups, coverage and alarms as if they had happened."""
+    migrate_sql(store)
+    held = acquire(store, settings.project, "sample", 3600)
+    writer = Writer(store, held, chain_key(None, settings.engine.folder))
+    try:
+        _record_model(writer, plan)
+        rng = np.random.default_rng(plan.seed)
+        monitor = ExchangeabilityMonitor.start()
+        for number in range(1, plan.runs + 1):
+            sets, truth = _sets(plan, number, rng)
+            monitor = monitor.after(rng.random(int(plan.per_run * plan.known)))
+            facts = _facts(plan, number, rng, monitor)
+            seq = runs.decide(writer, Decision(facts, sets, _rejected(number)))
+            runs.close_run(writer, seq, (), {"read": 0.4, "forward": 1.2, "decide": 0.1 * number})
+            if number <= plan.known_runs:
+                _record_labels(writer, plan, sets, truth, facts, rng)
+            if settings.audit.groups:
+                _record_groups(writer, plan, sets, settings.audit.groups, rng)
+                coverage.set_mark(writer, grouped_seq=seq)
+        coverage.record_coverage(writer, count_coverage(store, settings))
+        advice = "The node-exchangeable rule (NodeEx) is the better supported one.\n- node: degrees"
+        body = {"nodes": 9_000, "rule": "node", "node_p": 0.4, "edge_p": 0.001, "words": advice}
+        coverage.set_mark(writer, grouped_seq=plan.runs, advice=body)
+        raise_alarms(writer, settings)
+    finally:
+        release(store, held)
+
+
+def _record_model(writer: Writer, plan: Plan) -> None:
+    counts: dict[Role, int] = {"train": 50, "validation": 20, "calibration": plan.calibration}
+    manifest = {
+        "network": "GCN", "classes": list(plan.classes), "counts": counts, "seed": 0,
+        "weights_sha256": "ab" * 32,
+    }  # fmt: skip
+    roles = [role for role, count in counts.items() for _ in range(count)]
+    members = [Member(f"i:{-i - 1}", role, i % len(plan.classes)) for i, role in enumerate(roles)]
+    text = json.dumps(manifest)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    record_model(writer, VERSION, text, digest, members)
+
+
+def _sets(plan: Plan, number: int, rng: np.random.Generator) -> tuple[list[Prediction], list[str]]:
+    """Sets whose true class has a p-value above alpha with the planned chance."""
+    many, count = plan.per_run, len(plan.classes)
+    truth = rng.integers(0, count, many)
+    p = rng.beta(0.4, 4.0, (many, count))
+    hit = rng.random(many) < plan.covered
+    p[np.arange(many), truth] = np.where(
+        hit, rng.uniform(0.101, 1, many), rng.uniform(0, 0.1, many)
+    )
+    degree = rng.poisson(6, many) + 1
+    made = []
+    for i in range(many):
+        inside = tuple(plan.classes[j] for j in range(count) if p[i, j] > 0.1)
+        values = tuple(p[i].round(6).tolist())
+        scores = tuple((p[i] - 1).round(6).tolist())
+        key = f"s:{plan.prefix}{number}-{i}"
+        made.append(Prediction(key, inside, values, scores, int(degree[i])))
+    return made, [plan.classes[j] for j in truth]
+
+
+def _facts(
+    plan: Plan, number: int, rng: np.random.Generator, monitor: ExchangeabilityMonitor
+) -> RunFacts:
+    start = 1_760_000_000 * 10**9 + number * DAY_NS
+    quantiles = np.linspace(-1 + 0.004 * number, -0.02, 101) + rng.normal(0, 0.002)
+    threshold = -0.92 + 0.05 * (1 - np.exp(-number / 4)) + rng.normal(0, 0.003)
+    return RunFacts(
+        started_ns=start,
+        watermark_from_ns=start - DAY_NS,
+        watermark_to_ns=start,
+        rule="NodeEx",
+        score="APS",
+        alpha=plan.alphas[min(number, len(plan.alphas)) - 1],
+        threshold=threshold,
+        threshold_node=threshold,
+        threshold_edge=threshold + 0.01,
+        threshold_naive=-0.86,
+        n_calibration=plan.calibration,
+        effective_calibration=float(plan.calibration),
+        n_evaluated=plan.per_run,
+        n_waiting=0,
+        n_already_known=3,
+        n_quarantined=2,
+        n_nodes=5_000 + plan.per_run * number,
+        n_relationships=40_000,
+        model=VERSION,
+        config=f"{plan.alphas[min(number, len(plan.alphas)) - 1]:.14f}",
+        software="sample",
+        notes=(),
+        calibration_scores=tuple(np.sort(quantiles).round(6).tolist()),
+        watch={"state": monitor.as_dict(), "mark_ns": start, "new": 10, "mean_p": 0.5},
+    )
+
+
+def _rejected(number: int) -> list[RejectedNode]:
+    return [RejectedNode(f"4:x:{number}{i}", None, "the key is missing") for i in range(2)]
+
+
+def _record_labels(
+    writer: Writer,
+    plan: Plan,
+    sets: Sequence[Prediction],
+    truth: Sequence[str],
+    facts: RunFacts,
+    rng: np.random.Generator,
+) -> None:
+    judged = []
+    for one, class_ in zip(sets, truth, strict=True):
+        if rng.random() < plan.known:
+            evaluated = OpenPrediction(
+                one.node_key,
+                dumps(one.classes),
+                dumps(one.scores),
+                None,
+                facts.threshold_naive,
+                facts.model,
+            )
+            judged.append(labels.judge(evaluated, KnownClass(class_), plan.classes))
+    labels.record_labels(writer, judged)
+
+
+def _record_groups(
+    writer: Writer,
+    plan: Plan,
+    sets: Sequence[Prediction],
+    names: Sequence[str],
+    rng: np.random.Generator,
+) -> None:
+    record_groups(
+        writer,
+        [
+            NodeGroup(one.node_key, name, str(rng.choice(plan.regions)))
+            for one in sets
+            for name in names
+        ],
+    )

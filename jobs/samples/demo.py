@@ -1,0 +1,183 @@
+"""The demo's recipe: a growing graph, a model, arriving batches, late classes, an audit.
+
+What a person sees of each step is the business of a `DemoView`; `ringfence demo` brings one for
+the terminal.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ringfence.connector.neo4j.embedded import Progress as ServerProgress
+from ringfence.connector.neo4j.migrate import create_user_indexes, migrate_graph
+from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.neo4j.write import bulk
+from ringfence.connector.store.migrate import migrate_sql
+from ringfence.jobs.auditing.audit import AuditReport, run_audit
+from ringfence.jobs.config.load import load
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.dashboard.server import changed, run_server, show_in_browser
+from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.samples.accounts import (
+    SAMPLE_MAPPING,
+    Batch,
+    batches,
+    reveal,
+    sample_toml,
+)
+from ringfence.jobs.samples.accounts import load as load_batch
+from ringfence.jobs.scoring.score import RunReport, run_scoring
+from ringfence.jobs.training.train import TrainReport, run_training
+from ringfence.models.sample.accounts import SampleGraph, sample_graph
+
+QUERY = """MATCH (a:Account)-[r:MAY_BE]->(c:RingfenceClass {name: 'mule'})
+WHERE r.p > 0.2
+RETURN a.id AS account, round(r.p, 3) AS p ORDER BY p DESC LIMIT 5"""
+LABELLED_SHARE = 0.5  # of the first accounts: their kind is known
+KNOWN_LATER_SHARE = 0.8  # of evaluated accounts: their kind becomes known, a batch later
+
+
+@dataclass(frozen=True, slots=True)
+class DemoReport:
+    """All that the demo did, for `--json`."""
+
+    folder: str
+    training: TrainReport
+    runs: tuple[RunReport, ...]
+    audit: AuditReport
+    rows: tuple[dict[str, Any], ...]
+
+
+class DemoView(Protocol):
+    """Is told of each step of the demo."""
+
+    def progress(self, what: str) -> AbstractContextManager[Progress]:
+        """Show how far a step has come."""
+
+    def server_progress(self, report: Progress) -> Callable[[ServerProgress], None]:
+        """Show the start of the embedded server through `report`."""
+
+    def opened(self, workspace: Workspace) -> None:
+        """Both stores are open and migrated."""
+
+    def loaded(self, accounts: int, payments: int, known: int) -> None:
+        """The first accounts are in the graph."""
+
+    def trained(self, training: TrainReport) -> None:
+        """The model is trained."""
+
+    def scored(self, run: RunReport) -> None:
+        """A run has written its sets."""
+
+    def finished(self, report: DemoReport, query: str) -> None:
+        """Everything is done, and `query` was asked."""
+
+    def serving(self, url: str, neo4j_uri: str) -> None:
+        """The dashboard is open."""
+
+    def closing(self) -> None:
+        """The dashboard is closed; Neo4j follows."""
+
+
+def run_demo(
+    folder: Path, nodes: int, arriving: int, seed: int, view: DemoView, *, serve: bool = False
+) -> DemoReport:
+    """Run the whole line once in `folder`; what an earlier demo left there is replaced."""
+    settings = _write_configuration(folder)
+    with ExitStack() as stack:
+        workspace = _open(settings, stack, view)
+        bulk.delete_all_nodes(workspace.graph)
+        migrate_sql(workspace.store)
+        migrate_graph(workspace.graph)
+        create_user_indexes(workspace.graph, SAMPLE_MAPPING)
+        view.opened(workspace)
+        report = _run_line(workspace, folder, nodes, arriving, seed, view)
+        view.finished(report, QUERY)
+        if serve:
+            _serve(workspace, view)
+        return report
+
+
+def _write_configuration(folder: Path) -> Settings:
+    """Write the configuration; keep the server's folder, which is slow to make."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "ringfence.toml"
+    path.write_text(sample_toml("embedded", "demo", groups=("region",)), encoding="utf-8")
+    settings = load(path)
+    for name in ("projects", "models", "mirror", "forward"):  # the last three: of the first version
+        shutil.rmtree(settings.engine.folder / name, ignore_errors=True)
+    for file in settings.engine.folder.glob("audit.*"):
+        file.unlink()
+    return settings
+
+
+def _open(settings: Settings, stack: ExitStack, view: DemoView) -> Workspace:
+    """Open the project; the bar of the start ends with the start."""
+    with view.progress("starting Neo4j") as report:
+        return stack.enter_context(open_workspace(settings, view.server_progress(report)))
+
+
+def _run_line(
+    workspace: Workspace, folder: Path, nodes: int, arriving: int, seed: int, view: DemoView
+) -> DemoReport:
+    sample = sample_graph(nodes, seed=seed)
+    portion = nodes // (2 * arriving)
+    first, *later = batches(sample, [nodes - arriving * portion] + [portion] * arriving)
+    rng = np.random.default_rng(seed)
+    labelled = rng.random(nodes) < LABELLED_SHARE
+    with view.progress("loading the first accounts") as report:
+        load_batch(workspace.graph, sample, first, labelled, report)
+    view.loaded(len(first.nodes), len(first.edges), int(labelled[first.nodes].sum()))
+    training = _train(workspace, view)
+    runs = [_score(workspace, view)]
+    audit = None
+    unknown = first.nodes[~labelled[first.nodes]]
+    for batch in later:
+        _load_arrivals(workspace, sample, batch, view)
+        runs.append(_score(workspace, view))
+        reveal(workspace.graph, sample, unknown[rng.random(len(unknown)) < KNOWN_LATER_SHARE])
+        unknown = batch.nodes
+        audit = run_audit(workspace)
+    audit = audit or run_audit(workspace)
+    rows = tuple(row.data() for row in workspace.graph.read(QUERY))
+    return DemoReport(str(folder), training, tuple(runs), audit, rows)
+
+
+def _train(workspace: Workspace, view: DemoView) -> TrainReport:
+    most = workspace.settings.model.max_epochs
+    with view.progress("training") as report:
+        training = run_training(
+            workspace, report, lambda epoch: report("training, epochs", epoch.number + 1, most)
+        )
+    view.trained(training)
+    return training
+
+
+def _load_arrivals(workspace: Workspace, sample: SampleGraph, batch: Batch, view: DemoView) -> None:
+    with view.progress("new accounts") as report:
+        load_batch(workspace.graph, sample, batch, np.zeros(sample.nodes, bool), report)
+
+
+def _score(workspace: Workspace, view: DemoView) -> RunReport:
+    with view.progress("scoring") as report:
+        run = run_scoring(workspace, report)
+    view.scored(run)
+    return run
+
+
+def _serve(workspace: Workspace, view: DemoView) -> None:
+    """Keep the dashboard and Neo4j open until Ctrl-C."""
+
+    def ready(url: str) -> None:
+        view.serving(url, workspace.graph.uri)
+        show_in_browser(url)
+
+    run_server(changed(workspace.settings, None, 0), ready)
+    view.closing()

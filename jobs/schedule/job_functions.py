@@ -1,0 +1,60 @@
+"""What each scheduled job does: it works on an open project and returns how it ended.
+
+A function has the name of its entry in `jobs.JOBS`.
+"""
+
+from __future__ import annotations
+
+from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.store.schedule import Ended
+from ringfence.jobs.project.workspace import Workspace
+
+
+def score(workspace: Workspace, progress: Progress) -> Ended:
+    """Evaluate what is new."""
+    from ringfence.jobs.scoring.score import run_scoring
+
+    done = run_scoring(workspace, progress)
+    finished = f"finished {', '.join(map(str, done.recovered))}; " if done.recovered else ""
+    if done.seq is None:
+        return Ended("done", f"{finished}nothing to evaluate, {done.waiting} waiting")
+    return Ended("done", f"{finished}run {done.seq}: {done.evaluated} evaluated")
+
+
+def audit(workspace: Workspace, progress: Progress) -> Ended:
+    """Take in classes that became known; a broken promise is an alarm, not a failure."""
+    from ringfence.jobs.auditing.audit import run_audit
+
+    done = run_audit(workspace, progress)
+    verdict = done.total.words if done.total else "no runs yet"
+    return Ended("alarm" if done.alarm else "done", f"{done.newly_known} newly known; {verdict}")
+
+
+def reconcile(workspace: Workspace, progress: Progress) -> Ended:
+    """Compare graph and SQL, and repair."""
+    from ringfence.jobs.integrity.reconcile import run_reconcile
+
+    done = run_reconcile(workspace, repair=True, progress=progress)
+    return Ended("done", "nothing to repair" if done.clean else "repaired what differed")
+
+
+def verify(workspace: Workspace, progress: Progress) -> Ended:
+    """Check that everything on record is as it was decided; anything else is a failure."""
+    from ringfence.jobs.integrity.verify import run_verification
+
+    del progress
+    done = run_verification(workspace)
+    if done.problems:
+        count = f"{len(done.problems)} problems" if len(done.problems) > 1 else "1 problem"
+        return Ended("failed", f"{count}: {done.problems[0]}; to see all: ringfence verify")
+    return Ended("done", f"{done.entries} chain entries and {done.predictions} predictions fit")
+
+
+def report(workspace: Workspace, progress: Progress) -> Ended:
+    """Write the report as one page and as tables, into `[engine] folder`."""
+    from ringfence.jobs.report.write import run_report
+
+    del progress
+    folder = workspace.settings.engine.folder / "report"
+    done = run_report(workspace.settings, folder, ("html", "csv"))
+    return Ended("done", f"{len(done.files)} files in {done.folder}")

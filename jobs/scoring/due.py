@@ -1,0 +1,100 @@
+"""Who is due: nodes without a set and without a class, once the evaluation policy says so.
+
+The policy is fixed when the model is trained; `models.guarantee.evaluation_policy` says why, and
+which creation times are due under it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.neo4j.compare import find_evaluated
+from ringfence.connector.store import runs
+from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.config.settings import ConformalSettings
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.training.model_files import SavedModel
+from ringfence.models.guarantee.evaluation_policy import (
+    EvaluationPolicy,
+    PolicyChanged,
+    due_rows,
+    require_policy,
+)
+from ringfence.models.inference import InferenceGraph, neighbour_counts
+
+
+@dataclass(frozen=True, slots=True)
+class DueNodes:
+    """Who is evaluated now, who waits (for its time or a neighbour), who needs no prediction.
+
+    `evaluated_before` counts nodes that got a set under another key than they have now.
+    """
+
+    rows: NDArray[np.int64]
+    waiting: int
+    already_known: int
+    evaluated_before: int = 0
+
+
+def find_due(
+    mirror: Mirror, graph: InferenceGraph, settings: ConformalSettings, policy: EvaluationPolicy
+) -> DueNodes:
+    """Return the mirror's rows that are due on the graph as it is now.
+
+    EdgeEx weighs nodes by their edges: a node without a neighbour waits for its first one.
+    """
+    without_set = ~mirror.evaluated
+    already_known = without_set & (mirror.classes != UNKNOWN)
+    candidates = np.flatnonzero(without_set & (mirror.classes == UNKNOWN))
+    alone = neighbour_counts(graph, candidates) == 0
+    waits = alone if settings.rule == "EdgeEx" else np.zeros_like(alone)
+    if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
+        times = due_rows(policy, mirror.created_ns[candidates], mirror.watermark_ns or 0)
+        waits[times.waiting] = True
+    return DueNodes(candidates[~waits], int(waits.sum()), int(already_known.sum()))
+
+
+def leave_out_evaluated(workspace: Workspace, mirror: Mirror, due: DueNodes) -> DueNodes:
+    """Leave out due nodes that the graph shows as evaluated: their key has changed since.
+
+    SQL and mirror know nodes by key alone; a second set for the same node would void the promise.
+    The nodes stay due in the mirror, so that every run looks at them, and notes them, again.
+    """
+    if runs.next_seq(workspace.store, workspace.project) == 1:
+        return due
+    size, before = workspace.settings.engine.read_rows, np.zeros(len(due.rows), np.bool_)
+    for start in range(0, len(due.rows), size):
+        keys = mirror.keys.take(due.rows[start : start + size].tolist())
+        shown = find_evaluated(workspace.graph, workspace.mapping, workspace.project, keys)
+        before[start : start + size] = [key in shown for key in keys]
+    return replace(due, rows=due.rows[~before], evaluated_before=int(before.sum()))
+
+
+def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
+    """Return when nodes are evaluated, as `models` takes it."""
+    if settings.evaluate == "delay":
+        return EvaluationPolicy.after(int(settings.delay_hours * 3600 * NANOSECONDS))
+    if settings.evaluate == "date" and settings.date is not None:
+        return EvaluationPolicy.at(int(settings.date.timestamp()) * NANOSECONDS)
+    return EvaluationPolicy.on_arrival()
+
+
+def recorded_policy(settings: ConformalSettings, model: SavedModel) -> EvaluationPolicy:
+    """Return the policy that was recorded when the model was trained; another one is refused."""
+    policy = policy_of(settings)
+    recorded = model.manifest["evaluation"]
+    try:
+        require_policy(policy, recorded["digest"])
+    except PolicyChanged:
+        raise ConfigError(
+            found=f"[conformal] says: {policy.describe()}; the model was trained under: "
+            f"{recorded['words']}",
+            needed="the time of evaluation that was fixed before any set was seen",
+            next_step="restore [conformal] evaluate, or: ringfence train",
+        ) from None
+    return policy

@@ -1,0 +1,226 @@
+"""The network's outputs where a run needs them, with what is kept on disk between runs.
+
+The kept tables belong to one model and one numbering of the nodes (the mirror's epoch). They are
+marked open while a run works on them and closed only after the mirror is saved: tables that a crash
+left open, or that lived through a restart of the machine, are thrown away and made again. So are
+damaged ones: every run compares the checksums of all that it may read.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from ringfence.connector.files import (
+    PRIVATE,
+    make_private_folder,
+    open_private,
+    write_atomically,
+)
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.training.model_files import SavedModel
+from ringfence.jobs.training.tensors import edge_index
+from ringfence.jobs.training.threads import MIN_NUMBERS_FOR_THREADS, threads_for
+from ringfence.models.inference import (
+    InferenceGraph,
+    InferencePlan,
+    Tables,
+    empty_tables,
+    forward,
+    plan_of,
+)
+from ringfence.models.inference.state import NEVER_COMPUTED, TABLE_COLUMNS, shape_of
+
+STATE_FILE = "state.json"
+TABLES_FORMAT = 4  # also raised when kernels change: kept rows must have the bits of new ones
+KEPT_NUMBERS = ("rows", "version", "used")  # numbers that belong to the tables
+BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardPass:
+    """Logits at the wanted rows [m, classes], and one sentence on how they were computed."""
+
+    logits: Tensor
+    sentence: str
+
+
+def inference_graph(mirror: Mirror, mapping: GraphMapping) -> InferenceGraph:
+    """Return the mirror's relationships as the networks' kernels take them; nothing is copied."""
+    near = mirror.adjacency
+    nodes, offsets, others, codes = near.late_part()
+    both = [kind.undirected for kind in mapping.relationships]
+    base = near.offsets.array if near.offsets.rows else np.zeros(1, np.int64)
+    return InferenceGraph(
+        base, near.others.array, near.codes.array, nodes, offsets, others, codes,
+        mirror.size, np.array(both, np.bool_), near.changed, mirror.version,
+    )  # fmt: skip
+
+
+def outputs_at(
+    folder: Path,
+    model: SavedModel,
+    mirror: Mirror,
+    mapping: GraphMapping,
+    graph: InferenceGraph,
+    wanted: NDArray[np.int64],
+) -> ForwardPass:
+    """Return the network's outputs on the graph as it is now, at `wanted`.
+
+    A network with inference layers pays for what changed since the tables in `folder` were kept;
+    any other module, such as a user's own, runs in full.
+    """
+    plan = plan_of(model.network, model.scaling.mean, model.scaling.spread)
+    if plan is None:
+        return _full_pass(model, mirror, mapping, wanted)
+    width = max(plan.first_width, plan.second_width)
+    place = folder / f"{model.version}-{mirror.epoch}"
+    large = graph.entries * width > MIN_NUMBERS_FOR_THREADS
+    # the kernels have threads of their own; torch's would wait for each other block by block
+    with _opened(place, plan, mirror) as (tables, damage), threads_for(0, width):
+        found = forward(
+            plan, graph, mirror.features, wanted, tables, (os.cpu_count() or 1) if large else 1
+        )
+    sentence = (
+        f"{found.way} forward pass, {found.refreshed:,} of {mirror.size:,} rows computed: "
+        f"{damage or found.reason}"
+    )
+    return ForwardPass(torch.from_numpy(found.logits), sentence)
+
+
+def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
+    """Close the tables of this run: the mirror that they belong to is saved."""
+    place = folder / f"{model.version}-{mirror.epoch}"
+    state = _state(place)
+    if state and state["open"] and state["version"] == mirror.version:
+        _write_state(place, {**state, "open": False})
+
+
+def _full_pass(
+    model: SavedModel, mirror: Mirror, mapping: GraphMapping, wanted: NDArray[np.int64]
+) -> ForwardPass:
+    edges = edge_index(mirror, mapping)
+    with torch.inference_mode(), threads_for(edges.size(1), 64):
+        logits = model.network(model.scaling(mirror.features), edges)
+    sentence = (
+        f"full forward pass, {mirror.size:,} rows computed: {type(model.network).__name__} has no "
+        "incremental kernel"
+    )
+    return ForwardPass(logits[torch.from_numpy(wanted)], sentence)
+
+
+@contextmanager
+def _opened(place: Path, plan: InferencePlan, mirror: Mirror) -> Iterator[tuple[Tables, str]]:
+    """Yield the tables, marked open, and what was wrong with the kept ones ("": nothing).
+
+    New tables where there are none, or none that can be trusted.
+    """
+    state, damage = _usable_state(place, mirror), ""
+    tables = _map_tables(place, plan, int(state["room"]), state) if state else None
+    if tables is not None and (damaged := _damaged_columns(tables, state)):
+        damage = f"the kept tables were damaged ({', '.join(damaged)}) and are made again"
+        tables, state = None, {}
+    if tables is None:
+        shutil.rmtree(place.parent, ignore_errors=True)
+        make_private_folder(place)
+    room = int(state["room"]) if state else 0
+    _write_state(place, {**_fresh(room), "open": True})
+    if tables is None or room < mirror.size:
+        room = mirror.size + mirror.size // 4 + 1_024
+        tables = _map_tables(place, plan, room, state)
+    yield tables, damage
+    done = {name: getattr(tables, name) for name in KEPT_NUMBERS} | {"room": room}
+    done["checksums"] = tables.checksums()
+    _write_state(place, {**_fresh(room), **done, "open": True})
+
+
+def _usable_state(place: Path, mirror: Mirror) -> dict[str, Any]:
+    """What is written about tables that may be used by this run; {} where there are none."""
+    state = _state(place)
+    usable = (
+        bool(state)
+        and not state["open"]
+        and state["boot"] == _boot() != ""
+        and state["rows"] <= mirror.size
+        and state["version"] <= mirror.version
+        and all((place / name).exists() for name in TABLE_COLUMNS)
+    )
+    return state if usable else {}
+
+
+def _map_tables(place: Path, plan: InferencePlan, room: int, state: dict[str, Any]) -> Tables:
+    tables = empty_tables(plan, 0)
+    for name, kind in TABLE_COLUMNS.items():
+        setattr(tables, name, _mapped(place / name, kind, shape_of(name, plan, room)))
+    if state:
+        tables.rows, tables.version, tables.used = (state[name] for name in KEPT_NUMBERS)
+    return tables
+
+
+def _damaged_columns(tables: Tables, state: dict[str, Any]) -> list[str]:
+    """Names of the files that don't hold what the last run left there."""
+    found, kept = tables.checksums(), state["checksums"]
+    return [name for name in found if found[name] != kept.get(name)]
+
+
+def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+    """Map a file, made longer where needed; a full disk is an error here, and no SIGBUS later."""
+    size = int(np.prod(shape)) * np.dtype(kind).itemsize
+    if not size:
+        path.touch(mode=PRIVATE)
+        return np.empty(shape, kind)
+    with open_private(path, "ab") as file:
+        if hasattr(os, "posix_fallocate") and file.tell() < size:
+            os.posix_fallocate(file.fileno(), 0, size)
+        file.truncate(size)
+    return np.memmap(path, kind, mode="r+", shape=shape).view(np.ndarray)
+
+
+def _fresh(room: int) -> dict[str, Any]:
+    return {
+        "format": TABLES_FORMAT,
+        "boot": _boot(),
+        "rows": 0,
+        "version": NEVER_COMPUTED,
+        "used": 0,
+        "room": room,
+        "checksums": {},
+    }
+
+
+def _state(place: Path) -> dict[str, Any]:
+    """What was written about the tables; {} where it can't be read, or not as it was written."""
+    try:
+        checksum, _, body = (place / STATE_FILE).read_text(encoding="utf-8").partition("\n")
+        if int(checksum, 16) != zlib.crc32(body.encode()):
+            return {}
+        found: dict[str, Any] = json.loads(body)
+    except (OSError, ValueError):
+        return {}
+    return found if found.get("format") == TABLES_FORMAT else {}
+
+
+def _write_state(place: Path, state: dict[str, Any]) -> None:
+    body = json.dumps(state)
+    text = f"{zlib.crc32(body.encode()):08x}\n{body}"
+    write_atomically(place / STATE_FILE, text, durable=False)
+
+
+def _boot() -> str:
+    try:
+        return BOOT_ID_FILE.read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

@@ -1,0 +1,81 @@
+"""`ringfence rescore`: evaluate nodes again on purpose, with a reason, and without a guarantee."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.errors import ConfigError, GraphError
+from ringfence.connector.keys import typed_candidates
+from ringfence.connector.mirror import Mirror
+from ringfence.connector.neo4j.read.sync import Progress, sync_mirror
+from ringfence.connector.store.models import members, newest_manifest
+from ringfence.connector.store.rescores import record_rescores
+from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.evaluate import evaluate_rows, predictions
+from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.training import model_files
+
+NO_GUARANTEE = (
+    "no guarantee: the promise holds for a node's first set only; these are kept apart and count "
+    "in no coverage"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RescoreReport:
+    """The sets of the later evaluation, by typed key, with the reason that is on record."""
+
+    reason: str
+    model: str
+    sets: dict[str, tuple[str, ...]]
+    guarantee: str = NO_GUARANTEE
+
+
+def run_rescoring(
+    workspace: Workspace,
+    keys: Sequence[str],
+    reason: str,
+    progress: Progress = lambda _what, _done, _all: None,
+) -> RescoreReport:
+    """Evaluate `keys` (as typed on a command line) on the graph as it is now."""
+    if not reason.strip():
+        raise ConfigError(
+            found="no reason was given",
+            needed="a reason for the record",
+            next_step='ringfence rescore KEY --reason "the customer appealed"',
+        )
+    with write_session(workspace, progress) as session:
+        recorded = newest_manifest(workspace.store, workspace.project)
+        require_mapping(workspace.mapping, recorded)
+        model = model_files.load_model(workspace.models, recorded)
+        mirror = sync_mirror(workspace.reader(progress)).mirror
+        rows = np.array([_row(mirror, key) for key in keys], np.int64)
+        known = members(workspace.store, workspace.project, model.version, "calibration")
+        graph = inference.inference_graph(mirror, workspace.mapping)
+        evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
+        later = predictions(mirror, rows, evaluated, model.classes)
+        alpha = workspace.settings.conformal.alpha
+        record_rescores(session.writer, model.version, alpha, reason, later)
+        mirrors.save(mirror, workspace.mirror)
+        inference.close_tables(workspace.tables, model, mirror)
+    sets = {prediction.node_key: prediction.classes for prediction in later}
+    return RescoreReport(reason, model.version, sets)
+
+
+def _row(mirror: Mirror, key: str) -> int:
+    """A key that a person wrote may mean a number or a text; the graph knows which."""
+    for row in mirror.find(typed_candidates(key)).tolist():
+        if row >= 0:
+            return int(row)
+    raise GraphError(
+        found=f"no node with the key {key} is in the graph",
+        needed="keys of existing nodes",
+        next_step="ringfence status",
+    )

@@ -1,0 +1,138 @@
+"""`ringfence score`: one scoring run, in the order of docs/design.md."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ringfence.connector import fault_points
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.errors import GraphError
+from ringfence.connector.neo4j.read.sync import Progress, SyncResult, sync_mirror
+from ringfence.connector.neo4j.retry import retry_while_unavailable
+from ringfence.connector.neo4j.write import prediction_sets
+from ringfence.connector.records import RunFacts
+from ringfence.connector.store import runs
+from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.rows import run_columns
+from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.apply import apply
+from ringfence.jobs.scoring.due import DueNodes
+from ringfence.jobs.scoring.evaluate import decide_due
+from ringfence.jobs.scoring.evaluated import mark_evaluated
+from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.training import model_files
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """What `ringfence score` did; `seq` is None where nothing was due.
+
+    `run` is what the run decided, `sizes` counts sets by their size.
+    """
+
+    seq: int | None
+    recovered: tuple[int, ...]
+    new_nodes: int
+    new_edges: int
+    evaluated: int
+    waiting: int
+    already_known: int
+    evaluated_before: int
+    quarantined: int
+    sizes: dict[int, int]
+    run: RunFacts | None
+    seconds: dict[str, float]
+
+    @property
+    def mean_size(self) -> float:
+        """Average number of classes in a set."""
+        return sum(size * count for size, count in self.sizes.items()) / max(self.evaluated, 1)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `ringfence score --json` prints: `run` has the columns of its row in SQL."""
+        columns: dict[str, Any] = {}
+        if self.run is not None:
+            columns = run_columns(self.run) | {"notes": list(self.run.notes)}
+            columns.pop("timings")
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {"run": columns}
+
+
+def run_scoring(
+    workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
+) -> RunReport:
+    """Evaluate the nodes that are new since the last run, once each, and write their sets."""
+    stopwatch = Stopwatch()
+    with write_session(workspace, progress) as session:
+        require_sound_record(session.writer)
+        stopwatch.lap("recover")
+        refuse_older_graph(workspace)
+        recorded = newest_manifest(workspace.store, workspace.project)
+        require_mapping(workspace.mapping, recorded)  # before the mirror follows another one
+        model = model_files.load_model(workspace.models, recorded)
+        stopwatch.lap("load model")
+        read = retry_while_unavailable("reading", lambda: sync_mirror(workspace.reader(progress)))
+        mark_evaluated(workspace, read.mirror)
+        stopwatch.lap("read")
+        fault_points.reach("graph read")
+        due, decision = decide_due(workspace, model, read, stopwatch)
+        seq = None
+        if decision is not None:
+            fault_points.reach("before decide")
+            seq = runs.decide(session.writer, decision)
+            fault_points.reach("decided")
+            stopwatch.lap("decide")
+            apply(workspace, session.writer, seq, progress, stopwatch)
+            read.mirror.evaluated[due.rows] = True
+            read.mirror.seq = seq
+        mirrors.save(read.mirror, workspace.mirror)
+        inference.close_tables(workspace.tables, model, read.mirror)
+        stopwatch.lap("save mirror")
+    return _report(seq, session.recovered, read, due, decision, stopwatch)
+
+
+def refuse_older_graph(workspace: Workspace) -> None:
+    """Refuse a graph that lacks runs which SQL has on record as applied to it.
+
+    As after a restore of the graph from an older backup: its nodes are evaluated already and would
+    never be due again, so without this a run would say that all is well while sets are missing.
+    """
+    applied = runs.applied_after(workspace.store, workspace.project, 0)
+    if lost := prediction_sets.missing_runs(workspace.graph, workspace.project, applied):
+        raise GraphError(
+            found=f"{len(lost)} of {len(applied)} runs that the audit store has applied are not in "
+            f"the graph (run {lost[0]} first): the graph is older than the store",
+            needed="the graph that those runs were written to, or their sets written to it again",
+            next_step="ringfence reconcile --repair",
+        )
+
+
+def _report(
+    seq: int | None,
+    recovered: tuple[int, ...],
+    read: SyncResult,
+    due: DueNodes,
+    decision: Decision | None,
+    stopwatch: Stopwatch,
+) -> RunReport:
+    sizes = Counter(one.size for one in decision.predictions) if decision else Counter()
+    return RunReport(
+        seq=seq,
+        recovered=recovered,
+        new_nodes=len(read.new_rows),
+        new_edges=read.new_edges,
+        evaluated=len(due.rows),
+        waiting=due.waiting,
+        already_known=due.already_known,
+        evaluated_before=due.evaluated_before,
+        quarantined=len(read.mirror.rejected),
+        sizes=dict(sorted(sizes.items())),
+        run=decision.facts if decision else None,
+        seconds=stopwatch.seconds,
+    )

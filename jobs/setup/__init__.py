@@ -1,0 +1,1 @@
+"""Before the first run: init, doctor, migrate, and a prediction of the memory needed."""

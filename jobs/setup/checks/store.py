@@ -1,0 +1,47 @@
+"""Whether the audit store is migrated, has a model, and which nodes are in quarantine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.migrate import require_sql
+from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.setup.finding import Finding, attempt
+
+
+def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
+    """A model is trained."""
+    try:
+        newest_manifest(store, settings.project)
+    except ModelError as error:
+        yield Finding("warning", error.found, error.next_step)
+    else:
+        yield Finding("ok", "a model is trained")
+
+
+def check_quarantine(store: Store, settings: Settings) -> Iterator[Finding]:
+    """No node is in quarantine; else how many, by reason."""
+    for row in ProjectQueries(store, settings.project).quarantine():
+        text = f"{row.nodes} nodes are in quarantine: {row.reason}"
+        yield Finding("warning", text, "correct them in the graph; every run reads them again")
+
+
+MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...] = (
+    check_model,
+    check_quarantine,
+)
+
+
+def check_store(store: Store, settings: Settings) -> Iterator[Finding]:
+    """Run every check of the store; those of its rows need the tables of this version."""
+    migrated = attempt(
+        f"the audit store works ({store.engine.dialect.name})", lambda: require_sql(store)
+    )
+    yield migrated
+    if migrated.level == "ok":
+        for check in MIGRATED_STORE_CHECKS:
+            yield from check(store, settings)

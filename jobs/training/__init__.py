@@ -1,0 +1,1 @@
+"""`ringfence train`: split, fit, and a model's files."""

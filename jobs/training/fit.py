@@ -1,0 +1,125 @@
+"""Fit the configured network to a split, and score the calibration nodes with it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.config.settings import ModelSettings
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.training.split import Split
+from ringfence.jobs.training.tensors import Scaling, edge_index, induced, uniforms_of
+from ringfence.jobs.training.threads import threads_for
+from ringfence.models.conformal.evaluate import Part, calibration_scores
+from ringfence.models.networks import build
+from ringfence.models.training.full_batch import train
+from ringfence.models.training.loop import Epoch, Trained
+from ringfence.models.training.minibatch import train_in_batches
+
+
+@dataclass(frozen=True, slots=True)
+class FittedNetwork:
+    """Weights by name, the features' scaling that belongs to them, and how training went."""
+
+    weights: dict[str, Tensor]
+    scaling: Scaling
+    trained: Trained
+
+    def digest(self) -> str:
+        """Return a hash over all weights."""
+        digest = hashlib.sha256()
+        for name, value in sorted(self.weights.items()):
+            digest.update(name.encode() + value.numpy().tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class NaiveCalibration:
+    """Scores of the calibration nodes on the graph of today's labelled nodes [n], and accuracy.
+
+    A threshold from these scores is what calibrating once, at training time, would give.
+    """
+
+    scores: Tensor
+    accuracy: float
+
+
+def network_options(settings: ModelSettings) -> dict[str, Any]:
+    """Return the options of the network's constructor."""
+    options: dict[str, Any] = {"hidden": settings.hidden}
+    if settings.dropout is not None:
+        options["dropout"] = settings.dropout
+    return options
+
+
+def fit_network(
+    workspace: Workspace,
+    mirror: Mirror,
+    split: Split,
+    on_epoch: Callable[[Epoch], None] | None,
+) -> FittedNetwork:
+    """Train on the subgraph that train and validation nodes induce, and on nothing else."""
+    settings = workspace.settings.model
+    rows = np.concatenate([split.train, split.validation])
+    edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
+    scaling = Scaling.of(mirror.features[split.train])
+    cut = len(split.train)
+    batches = {"batch_size": settings.batch_size} if settings.batch_size else {}
+    with threads_for(edges.size(1), settings.hidden):
+        trained = (train_in_batches if batches else train)(
+            _new_network(settings, mirror.width, len(split.classes)),
+            scaling(mirror.features[rows]),
+            edges,
+            torch.from_numpy(split.class_indices[rows]),
+            torch.arange(cut),
+            torch.arange(cut, len(rows)),
+            seed=settings.seed,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            max_epochs=settings.max_epochs,
+            patience=settings.patience,
+            class_weights=settings.class_weights,
+            on_epoch=on_epoch,
+            **batches,
+        )
+    weights = {name: value.detach() for name, value in trained.state.items()}
+    return FittedNetwork(weights, scaling, trained)
+
+
+def calibrate_naively(
+    workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork
+) -> NaiveCalibration:
+    """Score the calibration nodes on the subgraph of all labelled nodes, as they stand today."""
+    settings = workspace.settings.model
+    rows = np.concatenate([split.calibration, split.train, split.validation])
+    edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
+    network = build(settings.network, mirror.width, len(split.classes), **network_options(settings))
+    network.load_state_dict(fitted.weights)
+    with torch.no_grad():
+        logits = network.eval()(fitted.scaling(mirror.features[rows]), edges)
+    n = len(split.calibration)
+    truth = torch.from_numpy(split.class_indices[split.calibration])
+    part = Part(torch.arange(n), uniforms_of(mirror, split.calibration, settings.seed))
+    scores = calibration_scores(logits, part, truth, workspace.settings.conformal.score)
+    return NaiveCalibration(scores, float((logits[:n].argmax(dim=1) == truth).double().mean()))
+
+
+def _new_network(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:
+    """Return the configured network, untrained; a `ConfigError` where there is no such one."""
+    try:
+        return build(
+            settings.network, in_features, classes, seed=settings.seed, **network_options(settings)
+        )
+    except ValueError as error:
+        raise ConfigError(
+            found=f"[model] network: {error}",
+            needed="a network that ringfence has, or a module of your own that passes its checks",
+        ) from None

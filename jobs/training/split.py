@@ -1,0 +1,100 @@
+"""The labelled nodes by role: those to train on, to stop by, and to calibrate with.
+
+A node's role follows from its key and the project's seed alone, so that it keeps it when the graph
+grows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.records import Member, Role
+from ringfence.jobs.config.settings import ModelSettings
+from ringfence.models import hashing
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Rows of the mirror by role, each role in the order of its keys.
+
+    `classes` are the names in the order of the network's outputs, `class_indices` [nodes] where
+    each node's class stands in it; UNKNOWN (-1) where it is not known.
+    """
+
+    classes: tuple[str, ...]
+    class_indices: Ints
+    train: Ints
+    validation: Ints
+    calibration: Ints
+
+    @property
+    def roles(self) -> dict[Role, Ints]:
+        """The rows by the name of their role."""
+        return {
+            "train": self.train,
+            "validation": self.validation,
+            "calibration": self.calibration,
+        }
+
+
+def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
+    """Split the labelled nodes into roles by the configured shares.
+
+    The mirror numbers nodes as they were read; sums of floats depend on the order of their terms,
+    so training in that numbering would give other weights for the same graph: keys give the order.
+    """
+    classes = _class_order(mirror)
+    indices = _class_indices(mirror, classes)
+    rows = np.flatnonzero(indices != UNKNOWN)
+    keys = mirror.keys.take(rows.tolist())
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    rows, keys = rows[order], [keys[position] for position in order]
+    shares = {
+        "train": settings.train,
+        "validation": settings.validation,
+        "calibration": settings.calibration,
+    }
+    masks = hashing.split(keys, settings.seed, shares)
+    for role, mask in masks.items():
+        if not mask.any():
+            raise ModelError(
+                found=f"{len(rows)} labelled nodes leave none for {role}",
+                needed="at least one node in each of train, validation and calibration",
+                next_step="label more nodes, or change the shares in [model]",
+            )
+    return Split(tuple(classes), indices, **{role: rows[mask] for role, mask in masks.items()})
+
+
+def list_members(mirror: Mirror, split: Split) -> list[Member]:
+    """Return the labelled nodes with their roles, as the store takes them."""
+    return [
+        Member(mirror.keys[row], role, int(split.class_indices[row]))
+        for role, rows in split.roles.items()
+        for row in rows.tolist()
+    ]
+
+
+def _class_order(mirror: Mirror) -> list[str]:
+    seen = np.unique(mirror.classes[mirror.classes != UNKNOWN])
+    classes = sorted(mirror.class_names[index] for index in seen)
+    if len(classes) < 2:
+        found = f"only the class {classes[0]!r}" if classes else "no node with a known class"
+        raise ModelError(
+            found=f"{found} among {mirror.size} nodes",
+            needed="nodes of at least two classes to learn from",
+            next_step="check [graph] class_property, then: ringfence doctor",
+        )
+    return classes
+
+
+def _class_indices(mirror: Mirror, classes: list[str]) -> Ints:
+    """Classes as the network numbers them [nodes]; -1 where unknown."""
+    order = np.array([classes.index(name) for name in mirror.class_names] + [UNKNOWN])
+    return np.asarray(order[mirror.classes], np.int64)

@@ -1,0 +1,119 @@
+"""`ringfence train`: split the labelled nodes, train on the paper's terms, keep what calibrates."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from ringfence import __version__
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
+from ringfence.connector.neo4j.read.sync import sync_mirror
+from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.models import record_model
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.model_inputs import bind_mapping
+from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.due import policy_of
+from ringfence.jobs.training import model_files
+from ringfence.jobs.training.fit import (
+    FittedNetwork,
+    NaiveCalibration,
+    calibrate_naively,
+    fit_network,
+    network_options,
+)
+from ringfence.jobs.training.split import Split, list_members, split_labelled
+from ringfence.models.guarantee.law import guarantee
+from ringfence.models.training.loop import Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class TrainReport:
+    """What `ringfence train` did."""
+
+    version: str
+    network: str
+    classes: tuple[str, ...]
+    nodes: int
+    train: int
+    validation: int
+    calibration: int
+    epochs: int
+    validation_accuracy: float
+    calibration_accuracy: float
+    guarantee: str
+
+
+def run_training(
+    workspace: Workspace,
+    progress: ReadProgress = lambda _what, _done, _all: None,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> TrainReport:
+    """Read the whole graph, train a new model version and record it."""
+    settings = workspace.settings
+    with write_session(workspace, progress) as session:
+        mirror = sync_mirror(workspace.reader(progress), whole=True).mirror
+        split = split_labelled(mirror, settings.model)
+        fitted = fit_network(workspace, mirror, split, on_epoch)
+        naive = calibrate_naively(workspace, mirror, split, fitted)
+        version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
+        facts = _manifest_facts(settings, mirror.width, split, fitted)
+        manifest = dumps(
+            model_files.save_model(
+                workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts
+            )
+        )
+        digest = hashlib.sha256(manifest.encode()).hexdigest()
+        record_model(session.writer, version, manifest, digest, list_members(mirror, split))
+        mirrors.save(mirror, workspace.mirror)
+    return _report(settings, version, mirror.size, split, fitted, naive)
+
+
+def _manifest_facts(
+    settings: Settings, in_features: int, split: Split, fitted: FittedNetwork
+) -> dict[str, Any]:
+    """What a manifest holds besides the hash of its weights: all that a later run must know."""
+    policy = policy_of(settings.conformal)
+    return {
+        "network": settings.model.network,
+        "options": network_options(settings.model),
+        "in_features": in_features,
+        "mapping": bind_mapping(settings.mapping()),
+        "classes": list(split.classes),
+        "seed": settings.model.seed,
+        "evaluation": {"digest": policy.digest(), "words": policy.describe()},
+        "software": __version__,
+        "recipe": asdict(fitted.trained.recipe),
+        "curves": asdict(fitted.trained.curves),
+        "best_epoch": fitted.trained.best_epoch,
+        "counts": {role: len(rows) for role, rows in split.roles.items()},
+    }
+
+
+def _report(
+    settings: Settings,
+    version: str,
+    nodes: int,
+    split: Split,
+    fitted: FittedNetwork,
+    naive: NaiveCalibration,
+) -> TrainReport:
+    promise = guarantee(len(split.calibration), settings.conformal.alpha)
+    return TrainReport(
+        version=version,
+        network=settings.model.network,
+        classes=split.classes,
+        nodes=nodes,
+        train=len(split.train),
+        validation=len(split.validation),
+        calibration=len(split.calibration),
+        epochs=fitted.trained.epochs,
+        validation_accuracy=fitted.trained.validation_accuracy,
+        calibration_accuracy=naive.accuracy,
+        guarantee=promise.sentence,
+    )

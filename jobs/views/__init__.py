@@ -1,0 +1,1 @@
+"""What people see, apart from where: tables, charts, one node, the status."""

@@ -1,0 +1,1 @@
+"""One chart model drawn as SVG, by plotly or by matplotlib."""

@@ -1,0 +1,90 @@
+"""`ringfence status`: what stands in the audit store, read without touching graph or model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ringfence.connector.records import Run, StoredCoverage
+from ringfence.connector.store import migrate
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.records import ModelRecord, QuarantineReason, as_row
+from ringfence.connector.store.queries.totals import worst_total
+from ringfence.connector.times import format_time
+from ringfence.jobs.schedule.state import read_schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """A project at a glance."""
+
+    project: str
+    models: tuple[ModelRecord, ...]
+    watermark: str
+    working: str | None
+    runs: tuple[Run, ...]
+    unfinished: int
+    evaluated: int
+    unknown: int
+    quarantine: tuple[QuarantineReason, ...]
+    coverage: tuple[StoredCoverage, ...]
+    chain_entries: int
+    schedule: tuple[dict[str, Any], ...]
+    totals: tuple[StoredCoverage, ...]
+
+    @property
+    def total(self) -> StoredCoverage | None:
+        """The newest model's worst total: the verdict."""
+        return worst_total(self.totals)
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `ringfence status --json` prints."""
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "models": [_model_json(model) for model in self.models],
+            "runs": [_run_json(run) for run in self.runs],
+            "quarantine": [as_row(reason) for reason in self.quarantine],
+            "coverage": [as_row(row) for row in self.coverage],
+            "totals": [as_row(row) for row in self.totals],
+            "verdict": None if self.total is None else self.total.words,
+        }
+
+
+def read_status(store: Store, project: str, last: int = 10) -> Status:
+    """Return the state of `project` with its `last` runs."""
+    migrate.require_sql(store)
+    queries = ProjectQueries(store, project)
+    lease, counts = queries.lease(), queries.count_predictions()
+    return Status(
+        project=project,
+        models=tuple(queries.models()),
+        watermark=format_time(lease.watermark_ns if lease else None),
+        working=lease.working if lease else None,
+        runs=tuple(queries.complete_runs(last)),
+        unfinished=queries.count_unfinished(),
+        evaluated=counts.evaluated,
+        unknown=counts.unknown,
+        quarantine=tuple(queries.quarantine()),
+        coverage=tuple(queries.all_coverage()),
+        totals=tuple(queries.totals()),
+        chain_entries=queries.count_chain_entries(),
+        schedule=read_schedule(store, project),
+    )
+
+
+def _model_json(model: ModelRecord) -> dict[str, Any]:
+    return {
+        "version": model.version,
+        "trained": format_time(model.trained_ns),
+        "network": model.network,
+        "classes": model.classes,
+        **model.counts,
+    }
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    """The run's columns; calibration scores and monitor are JSON text, as they stand in SQL."""
+    row = as_row(run)
+    for name in ("calibration_scores", "watch"):
+        row[name] = None if row[name] is None else dumps(row[name])
+    return row | {"decided": format_time(run.decided_ns)}

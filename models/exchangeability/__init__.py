@@ -1,0 +1,1 @@
+"""Are the nodes exchangeable? Martingales, permutation tests, arrival tests, the advisor."""

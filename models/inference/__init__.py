@@ -1,0 +1,30 @@
+"""Outputs of a network at the nodes that matter, at a cost that follows the change."""
+
+from ringfence.models.inference.cost import Cost
+from ringfence.models.inference.forward import Outputs, forward, forward_whole
+from ringfence.models.inference.graph import (
+    Incoming,
+    InferenceGraph,
+    graph_of,
+    incoming,
+    neighbour_counts,
+)
+from ringfence.models.inference.layers.base import InferencePlan
+from ringfence.models.inference.plan import plan_of
+from ringfence.models.inference.state import Tables, empty_tables
+
+__all__ = [
+    "Cost",
+    "Incoming",
+    "InferenceGraph",
+    "InferencePlan",
+    "Outputs",
+    "Tables",
+    "empty_tables",
+    "forward",
+    "forward_whole",
+    "graph_of",
+    "incoming",
+    "neighbour_counts",
+    "plan_of",
+]

@@ -1,0 +1,85 @@
+"""Checks at the border of the compiled loops, which read whatever place they are told to.
+
+One look at each array that holds places (a millisecond per million of them): what would make a
+kernel read or write beside its arrays is an error here.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.inference.kernels.checksum import checksum_words
+
+if TYPE_CHECKING:  # both are checked by this module when they are used
+    from ringfence.models.inference.graph import InferenceGraph
+    from ringfence.models.inference.state import Tables
+
+__all__ = ["check_graph", "check_tables", "check_wanted", "checksum"]
+
+WORD_BYTES = 8
+NEVER = -1
+
+
+def check_graph(graph: InferenceGraph) -> None:
+    """Raise ValueError where a list of neighbours leads outside the graph."""
+    base, late = len(graph.offsets) - 1, len(graph.late_nodes)
+    _require(0 <= base <= graph.size, "offsets", f"{base} rows for {graph.size} nodes")
+    _require(len(graph.changed) >= graph.size, "changed", "it is shorter than the graph")
+    _require(len(graph.late_offsets) == late + 1, "late_offsets", "one more than late nodes")
+    _check_lists("offsets", graph.offsets, len(graph.others), len(graph.codes))
+    _check_lists("late_offsets", graph.late_offsets, len(graph.late_others), len(graph.late_codes))
+    for name in ("others", "late_nodes", "late_others"):
+        _check_range(name, getattr(graph, name), 0, graph.size)
+    for name in ("codes", "late_codes"):
+        _check_range(name, getattr(graph, name), 0, 2 * len(graph.undirected))
+
+
+def check_tables(tables: Tables, graph: InferenceGraph) -> None:
+    """Raise ValueError where kept rows can't be of this graph, or of an earlier state of it."""
+    slots, room = len(tables.sums), tables.room
+    _require(0 <= tables.rows <= min(room, graph.size), "rows", f"{tables.rows} are filled")
+    _require(0 <= tables.used <= slots, "used", f"{tables.used} of {slots} slots are given away")
+    _require(NEVER <= tables.version <= graph.version, "version", f"{tables.version}")
+    _check_range("computed", tables.computed, NEVER, graph.version + 1)
+    _check_range("slots", tables.slots, 0, tables.used + 1)
+
+
+def check_wanted(wanted: NDArray[np.int64], graph: InferenceGraph) -> None:
+    """Raise ValueError where a wanted row isn't in the graph."""
+    _check_range("wanted", wanted, 0, graph.size)
+
+
+def checksum(array: NDArray[Any]) -> str:
+    """Return a checksum of the bytes of a contiguous array, with their number.
+
+    >>> checksum(np.arange(3, dtype=np.float32)) == checksum(np.array([0, 1, 2], np.float32))
+    True
+    >>> checksum(np.array([1.0, 2.0])) == checksum(np.array([2.0, 1.0]))
+    False
+    """
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    whole = len(raw) // WORD_BYTES * WORD_BYTES
+    plain, mixed = checksum_words(raw[:whole].view(np.uint64))
+    rest = zlib.crc32(raw[whole:].tobytes())
+    return f"{len(raw):x}-{int(plain):016x}{int(mixed):016x}-{rest:08x}"
+
+
+def _check_lists(name: str, offsets: NDArray[np.int64], *lengths: int) -> None:
+    fits = offsets[0] == 0 and all(offsets[-1] == length for length in lengths)
+    _require(bool(fits), name, f"they lead to {offsets[-1]} of {lengths[0]} entries")
+    _require(bool((offsets[1:] >= offsets[:-1]).all()), name, "they don't ascend")
+
+
+def _check_range(name: str, places: NDArray[Any], low: int, end: int) -> None:
+    if len(places):
+        least, most = int(places.min()), int(places.max())
+        _require(low <= least and most < end, name, f"{least} to {most}, not {low} to {end - 1}")
+
+
+def _require(fits: bool, name: str, found: str) -> None:
+    if not fits:
+        raise ValueError(f"{name} can't be used by the compiled loops: {found}")

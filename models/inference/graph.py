@@ -1,0 +1,261 @@
+"""The graph for inference: each node's relationships as a sorted base and a small late part.
+
+A relationship stands at both of its ends, as (other end, code). The code is the relationship type
+times two, plus one at the end where it points to. So one structure answers for every mapping: a
+node's incoming neighbours are the sources that point to it, and through undirected types those
+that it points to as well.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.inference.border import check_graph
+from ringfence.models.inference.kernels import gather as kernels
+
+__all__ = [
+    "Incoming",
+    "InferenceGraph",
+    "code_of",
+    "graph_of",
+    "incoming",
+    "incoming_counts",
+    "max_incoming",
+    "neighbour_counts",
+    "newest_change",
+    "receivers",
+    "with_late",
+]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class InferenceGraph:
+    """Relationships by node; row i of the base is ``offsets[i] .. offsets[i + 1]``.
+
+    offsets int64 [base nodes + 1] · others int32, codes uint8 [2 E], sorted by other, then code ·
+    late_nodes int64 [m], sorted, with late_offsets [m + 1], late_others, late_codes: what came
+    since the base was made. size: number of nodes. undirected: which types are, bool [types].
+    changed int64 [size]: the version at which each node's relationships last changed. version: now.
+    """
+
+    offsets: Ints
+    others: NDArray[np.int32]
+    codes: NDArray[np.uint8]
+    late_nodes: Ints
+    late_offsets: Ints
+    late_others: NDArray[np.int32]
+    late_codes: NDArray[np.uint8]
+    size: int
+    undirected: NDArray[np.bool_]
+    changed: Ints
+    version: int
+
+    def __post_init__(self) -> None:
+        """Refuse neighbours outside the graph: the compiled loops look at no index."""
+        check_graph(self)
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are: two per relationship."""
+        return len(self.others) + len(self.late_others)
+
+
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """Incoming neighbours: sources int32 of rows[r] are ``offsets[r] .. offsets[r + 1]``.
+
+    Each source once, none of them the node itself, in ascending order: the same order whatever the
+    history of the graph, so that sums have the same bits.
+    """
+
+    rows: Ints
+    offsets: Ints
+    sources: NDArray[np.int32]
+
+    def counts(self) -> Ints:
+        """How many incoming neighbours each row has, int64 [rows]."""
+        return np.diff(self.offsets)
+
+    def arrays(self) -> tuple[Ints, Ints, NDArray[np.int32]]:
+        """Rows, offsets and sources, in the order that kernels take them."""
+        return self.rows, self.offsets, self.sources
+
+    def take(self, chosen: NDArray[np.bool_]) -> Incoming:
+        """Return the rows that are chosen, bool [rows]."""
+        if chosen.all():
+            return self
+        counts = self.counts()
+        offsets = np.append(0, np.cumsum(counts[chosen]))
+        return Incoming(self.rows[chosen], offsets, self.sources[np.repeat(chosen, counts)])
+
+
+def code_of(type_index: int, points_here: bool) -> int:
+    """Library only: the code of a relationship at one of its ends (the mirror stores them).
+
+    >>> code_of(0, points_here=True), code_of(3, points_here=False)
+    (1, 6)
+    """
+    return type_index * 2 + int(points_here)
+
+
+def incoming(graph: InferenceGraph, rows: Ints) -> Incoming:
+    """Return the incoming neighbours of ``rows``.
+
+    >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> incoming(graph, np.array([1, 2])).sources
+    array([0, 2], dtype=int32)
+    """
+    return _listed(graph, rows, end=1)
+
+
+def receivers(graph: InferenceGraph, rows: Ints) -> Incoming:
+    """Return the nodes that ``rows`` send messages to, in the place of sources.
+
+    >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> receivers(graph, np.array([0, 1, 2])).sources
+    array([1, 1], dtype=int32)
+    """
+    return _listed(graph, rows, end=0)
+
+
+def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
+    """Return an upper bound of all incoming neighbours of ``rows`` together; nothing is listed.
+
+    >>> max_incoming(graph_of(np.array([[0, 2], [1, 1]]), nodes=3), np.array([1]))
+    2
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    late = _late_places(graph, wanted)
+    return int(kernels.room(wanted, graph.offsets, late, graph.late_offsets))
+
+
+def neighbour_counts(graph: InferenceGraph, rows: Ints) -> Ints:
+    """Return how many distinct neighbours ``rows`` have, whichever way relationships point [n].
+
+    >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
+    >>> neighbour_counts(graph, np.array([0, 1, 2]))
+    array([1, 2, 1])
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    counts = np.empty(len(wanted), np.int64)
+    kernels.count_neighbours(
+        wanted, *_arrays(graph), _late_places(graph, wanted), _all(graph), counts
+    )
+    return counts
+
+
+def incoming_counts(graph: InferenceGraph, rows: Ints) -> Ints:
+    """Return how many incoming neighbours ``rows`` have [n], without listing them.
+
+    >>> incoming_counts(graph_of(np.array([[0, 2], [1, 1]]), nodes=3), np.array([0, 1]))
+    array([1, 2])
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    counts = np.empty(len(wanted), np.int64)
+    kernels.count_neighbours(
+        wanted, *_arrays(graph), _late_places(graph, wanted), graph.undirected, counts
+    )
+    return counts
+
+
+def newest_change(graph: InferenceGraph, rows: Ints) -> Ints:
+    """Return the newest version at which each row or any of its neighbours changed [n].
+
+    >>> changed = np.array([0, 4, 0])
+    >>> newest_change(graph_of(np.array([[0], [1]]), 3, changed=changed), np.array([0, 2]))
+    array([4, 0])
+    """
+    wanted = np.ascontiguousarray(rows, np.int64)
+    newest = np.empty(len(wanted), np.int64)
+    late = _late_places(graph, wanted)
+    kernels.find_newest_changes(
+        wanted, graph.offsets, graph.others, graph.late_offsets, graph.late_others, late,
+        graph.changed, newest,
+    )  # fmt: skip
+    return newest
+
+
+def graph_of(
+    relationships: Ints,
+    nodes: int,
+    undirected: bool = True,
+    changed: Ints | None = None,
+    version: int = 0,
+) -> InferenceGraph:
+    """Library only: relationships of one type ``[2, E]`` as a graph without a late part.
+
+    Loops and parallels may be among them; neighbours are listed without them.
+    """
+    source, target = np.asarray(relationships, np.int64)
+    node = np.concatenate([target, source])
+    other = np.concatenate([source, target])
+    code = np.repeat(np.array([1, 0], np.uint8), [len(source), len(source)])
+    order = np.lexsort((code, other, node))
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))])
+    nobody = np.empty(0, np.int64)
+    return InferenceGraph(
+        offsets.astype(np.int64), other[order].astype(np.int32), code[order],
+        nobody, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8),
+        nodes, np.array([undirected]),
+        np.zeros(nodes, np.int64) if changed is None else changed, version,
+    )  # fmt: skip
+
+
+def with_late(
+    graph: InferenceGraph, relationships: Ints, nodes: int, version: int
+) -> InferenceGraph:
+    """Library only: ``graph`` grown to ``nodes`` by late relationships of type 0 ``[2, E]``.
+
+    >>> graph = graph_of(np.array([[0], [1]]), nodes=2)
+    >>> incoming(with_late(graph, np.array([[2], [0]]), nodes=3, version=1), np.array([0])).sources
+    array([1, 2], dtype=int32)
+    """
+    late = graph_of(relationships, nodes)
+    touched = np.flatnonzero(np.diff(late.offsets))
+    changed = np.full(nodes, version, np.int64)
+    changed[: graph.size] = graph.changed[: graph.size]
+    changed[touched] = version
+    return InferenceGraph(
+        graph.offsets, graph.others, graph.codes,
+        touched, np.append(late.offsets[touched], late.offsets[-1]), late.others, late.codes,
+        nodes, graph.undirected, changed, version,
+    )  # fmt: skip
+
+
+def _arrays(
+    graph: InferenceGraph,
+) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8], Ints, NDArray[np.int32], NDArray[np.uint8]]:
+    return (
+        graph.offsets, graph.others, graph.codes,
+        graph.late_offsets, graph.late_others, graph.late_codes,
+    )  # fmt: skip
+
+
+def _listed(graph: InferenceGraph, rows: Ints, end: int) -> Incoming:
+    wanted = np.ascontiguousarray(rows, np.int64)
+    late = _late_places(graph, wanted)
+    room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
+    sources = np.empty(room, np.int32)
+    offsets = np.empty(len(wanted) + 1, np.int64)
+    filled = kernels.list_neighbours(
+        wanted, *_arrays(graph), late, graph.undirected, end, offsets, sources
+    )
+    return Incoming(wanted, offsets, sources[:filled])
+
+
+def _late_places(graph: InferenceGraph, rows: Ints) -> Ints:
+    """Where each row stands in the late part; -1 where nothing came late."""
+    if not len(graph.late_nodes):
+        return np.full(len(rows), -1, np.int64)
+    place = np.searchsorted(graph.late_nodes, rows)
+    inside = np.minimum(place, len(graph.late_nodes) - 1)
+    return np.where(graph.late_nodes[inside] == rows, inside, -1)
+
+
+def _all(graph: InferenceGraph) -> NDArray[np.bool_]:
+    return np.ones_like(graph.undirected)

@@ -1,0 +1,58 @@
+"""Inference layers of `networks.gat`: attention over the neighbours and the node itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.kernels import gat as kernels
+from ringfence.models.inference.layers.base import Float32s, InferencePlan, weight_array
+from ringfence.models.inference.pool import Pool
+
+if TYPE_CHECKING:
+    from ringfence.models.inference.state import Tables
+
+__all__ = ["GATPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class GATPlan(InferencePlan):
+    """Two attention layers, the first with ``heads`` heads, the second with one."""
+
+    heads: int
+
+    @staticmethod
+    def layout(network: Any) -> dict[str, Any]:
+        """Weights of both layers, with columns for the energies of attention."""
+        one, two = network.conv1, network.conv2
+        return {
+            "heads": int(one.heads),
+            "into": weight_array(_with_energies(one)), "bias": weight_array(one.bias),
+            "onward": weight_array(_with_energies(two)), "out_bias": weight_array(two.bias),
+        }  # fmt: skip
+
+    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+        """second_i = elu(attention over first_j + b) [W2 | W2 . att_src | W2 . att_dst]."""
+        hidden = np.empty((len(near.rows), len(self.bias)), np.float32)
+        heads = (len(self.bias), self.heads, self.bias, hidden)
+        pool(kernels.gat_layer, near.offsets, *near.arrays(), tables.first, *heads)
+        pool(kernels.gat_project, near.offsets, near.rows, hidden, self.onward, tables.second)
+
+    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+        """out_i = attention over second_j + b, with one head."""
+        out = np.empty((len(near.rows), self.classes), np.float32)
+        head = (self.classes, 1, self.out_bias, out)
+        pool(kernels.gat_layer, near.offsets, *near.arrays(), second, *head)
+        return out
+
+
+def _with_energies(conv: Any) -> torch.Tensor:
+    """Columns for the values, then W . att_src and W . att_dst of every head."""
+    weights = conv.lin.weight.detach().T  # [d, heads * per]
+    apart = weights.reshape(weights.size(0), conv.heads, -1)
+    energies = [(apart * vector.detach()).sum(-1) for vector in (conv.att_src, conv.att_dst)]
+    return torch.cat([weights, *energies], dim=1)

@@ -1,0 +1,50 @@
+"""Inference layers of `networks.sage`: means of the neighbours, and the node's own features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.kernels import sage as kernels
+from ringfence.models.inference.layers.base import Float32s, InferencePlan, weight_array
+from ringfence.models.inference.pool import Pool
+
+if TYPE_CHECKING:
+    from ringfence.models.inference.state import Tables
+
+__all__ = ["SAGEPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class SAGEPlan(InferencePlan):
+    """Two layers of means; own [d, hidden]: weights of a node's own features."""
+
+    own: Float32s
+
+    @staticmethod
+    def layout(network: Any) -> dict[str, Any]:
+        """Weights of both layers; `onward` has those of the mean, then those of the node itself."""
+        one, two = network.conv1, network.conv2
+        return {
+            "into": weight_array(one.lin_l.weight.T), "own": weight_array(one.lin_r.weight.T),
+            "bias": weight_array(one.lin_l.bias), "out_bias": weight_array(two.lin_l.bias),
+            "onward": weight_array(torch.cat([two.lin_l.weight.T, two.lin_r.weight.T], dim=1)),
+        }  # fmt: skip
+
+    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+        """second_i = relu(mean of first_j + x_i own + b) [W2_l | W2_r]."""
+        own = self.transform(features[near.rows], self.own)
+        pool(
+            kernels.sage_first, near.offsets, *near.arrays(), tables.first, own,
+            self.bias, self.onward, tables.second,
+        )  # fmt: skip
+
+    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+        """out_i = mean of the left half of second_j + b + the right half of second_i."""
+        out = np.empty((len(near.rows), self.classes), np.float32)
+        pool(kernels.sage_second, near.offsets, *near.arrays(), second, self.out_bias, out)
+        return out

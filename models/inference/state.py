@@ -1,0 +1,105 @@
+"""What is kept between two passes: arrays that the caller owns, in memory or mapped from a file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.inference.border import checksum
+from ringfence.models.inference.layers.base import InferencePlan, MessagePlan
+
+__all__ = ["MAX_SUM_SLOTS", "NEVER_COMPUTED", "TABLE_COLUMNS", "Tables", "empty_tables", "shape_of"]
+
+NEVER_COMPUTED = -1  # a row that was never computed
+MAX_SUM_SLOTS = 1 << 18  # slots for sums at most: 512 bytes each with 64 hidden units
+
+
+@dataclass(slots=True)
+class Tables:
+    """Rows of the graph's nodes; room for more of them than there are is allowed.
+
+    first float32 [room, plan.first_width]: transformed features, for GCN as messages · second
+    float32 [room, plan.second_width]: the first layer's results, already multiplied by the second
+    layer's weights · scale float32 [room]: (incoming neighbours + 1)^-1/2 · computed int64 [room]:
+    the graph's version up to which the row of `second` is known to be right. GCN alone: slots int32
+    [room]: 1 + the row of sums float64 [at most MAX_SUM_SLOTS, first_width] where the sum of a
+    node's messages is kept, 0 for none. `rows` of `first` are filled; `version` is that of `scale`;
+    `used` slots were given away.
+    """
+
+    first: NDArray[np.float32]
+    second: NDArray[np.float32]
+    scale: NDArray[np.float32]
+    computed: NDArray[np.int64]
+    slots: NDArray[np.int32]
+    sums: NDArray[np.float64]
+    rows: int = 0
+    version: int = NEVER_COMPUTED
+    used: int = 0
+
+    @property
+    def room(self) -> int:
+        """How many nodes fit."""
+        return len(self.computed)
+
+    def forget_sums(self) -> None:
+        """Take all slots back."""
+        self.slots[:] = 0
+        self.used = 0
+
+    def checksums(self) -> dict[str, str]:
+        """A checksum of each array, of all that a later pass may read.
+
+        Rows of the wide arrays that were never filled are left out: they are written before they
+        are read.
+        """
+        filled = {"first": self.rows, "second": self.rows, "sums": self.used}
+        return {
+            name: checksum(getattr(self, name)[: filled.get(name, self.room)])
+            for name in TABLE_COLUMNS
+        }
+
+    def give_slots(self, rows: NDArray[np.int64]) -> None:
+        """Give a slot to each of ``rows`` that has none; where they run out, all are taken back."""
+        bare = rows[self.slots[rows] == 0]
+        if self.used + len(bare) > len(self.sums):
+            self.forget_sums()
+            bare = rows[: len(self.sums)]
+        self.slots[bare] = np.arange(self.used + 1, self.used + 1 + len(bare))
+        self.used += len(bare)
+
+
+TABLE_COLUMNS: dict[str, type[np.generic]] = {
+    "first": np.float32,
+    "second": np.float32,
+    "scale": np.float32,
+    "computed": np.int64,
+    "slots": np.int32,
+    "sums": np.float64,
+}
+
+
+def shape_of(name: str, plan: InferencePlan, room: int) -> tuple[int, ...]:
+    """Return the shape of one array for `room` nodes."""
+    widths = {"first": (plan.first_width,), "second": (plan.second_width,)}
+    keeps_sums = isinstance(plan, MessagePlan)
+    if name == "sums":
+        return (min(room, MAX_SUM_SLOTS) if keeps_sums else 0, plan.first_width)
+    if name == "slots" and not keeps_sums:
+        return (0,)
+    return (room, *widths.get(name, ()))
+
+
+def empty_tables(
+    plan: InferencePlan, room: int, make: Callable[[tuple[int, ...], Any], NDArray[Any]] = np.zeros
+) -> Tables:
+    """Return tables for `room` nodes; the first pass over them is a full one."""
+    arrays: dict[str, Any] = {
+        name: make(shape_of(name, plan, room), kind) for name, kind in TABLE_COLUMNS.items()
+    }
+    arrays["computed"][:] = NEVER_COMPUTED
+    return Tables(**arrays)

@@ -1,0 +1,1 @@
+"""Random graphs with a known truth, for demos and tests."""

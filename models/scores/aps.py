@@ -1,0 +1,40 @@
+"""APS, adaptive prediction sets: the mass of the likelier classes (Romano et al. 2020)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ringfence.models.scores.raps import raps, raps_true
+
+__all__ = ["aps", "aps_true"]
+
+
+def aps(probabilities: Any, u: Any) -> torch.Tensor:
+    """Return adaptive scores s = -(rho_y + u pi_y): RAPS without a penalty.
+
+    rho_y is the total probability of the classes strictly more likely than y.
+
+    Args:
+        probabilities: [n, classes].
+        u: one uniform number per node [n]; see ringfence.models.hashing.
+
+    Returns:
+        float64 [n, classes].
+
+    >>> aps([[0.5, 0.3, 0.2]], [0.5])
+    tensor([[-0.2500, -0.6500, -0.9000]], dtype=torch.float64)
+    """
+    return raps(probabilities, u, penalty=0.0, k_reg=0)
+
+
+def aps_true(probabilities: Any, u: Any, classes: Any) -> torch.Tensor:
+    """Return the APS score of one class per node: ``aps(probabilities, u)[i, classes[i]]``, [n].
+
+    Calibration needs the true class alone; this scores no other.
+
+    >>> aps_true([[0.5, 0.3, 0.2]], [0.5], [1])
+    tensor([-0.6500], dtype=torch.float64)
+    """
+    return raps_true(probabilities, u, classes, penalty=0.0, k_reg=0)

@@ -1,0 +1,1 @@
+"""Compiled replay of a growing graph."""

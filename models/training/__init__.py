@@ -1,0 +1,1 @@
+"""Training a network: full batch, mini-batches, the loop below both."""

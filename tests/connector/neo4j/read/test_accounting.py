@@ -1,0 +1,190 @@
+"""What counting finds: deletions and late rows behind new ones; nothing where nothing is wrong."""
+
+import random
+import threading
+import time
+
+import pytest
+from neo4j import GraphDatabase
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.neo4j.read import sync as module
+from ringfence.connector.neo4j.read.accounting import Difference
+from ringfence.connector.neo4j.read.counts import count_graph
+from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+
+OLD = "datetime('2024-01-01T00:00:00Z')"
+FILL = f"""
+UNWIND range(0, 99) AS i CREATE (n:Thing {{id: i, x: [1.0, 2.0], created_at: {OLD}}})
+WITH collect(n) AS all UNWIND range(0, 99) AS i
+WITH all[i] AS a, all[(i * 7 + 3) % 100] AS b CREATE (a)-[:LINKS {{created_at: {OLD}}}]->(b)
+"""
+ADD_NODES = """
+UNWIND $ids AS i CREATE (n:Thing {id: i, x: [1.0, 2.0], created_at: datetime.realtime()})
+WITH n, i MATCH (a:Thing {id: i % 100})
+CREATE (n)-[:LINKS {created_at: datetime.realtime()}]->(a)
+"""
+
+
+def mapping_of(*, timed):
+    kind = RelationshipMapping("LINKS", created_at="created_at" if timed else None)
+    return GraphMapping("Thing", "id", ("x",), True, "class", "created_at", "zoned", (kind,))
+
+
+@pytest.fixture(params=[True, False], ids=["timed", "untimed"])
+def reader(graph, connected, tmp_path, request):
+    graph.run("CREATE CONSTRAINT FOR (n:Thing) REQUIRE n.id IS UNIQUE")
+    graph.run(FILL)
+    mapping = mapping_of(timed=request.param)
+    reader = GraphReader(connected, mapping, tmp_path, rows=1_000, overlap_seconds=1.0)
+    read(reader)
+    return reader
+
+
+def read(reader):
+    found = sync_mirror(reader)
+    mirrors.save(found.mirror, reader.folder)
+    return found
+
+
+def contents(mirror):
+    keys = list(mirror.keys)
+    source, target, kind = mirror.edges.tolist()
+    edges = {(keys[a], keys[b], k) for a, b, k in zip(source, target, kind, strict=True)}
+    return set(keys), edges, set(mirror.rejected)
+
+
+def assert_equals_graph(reader, found):
+    fresh = GraphReader(reader.graph, reader.mapping, reader.folder / "fresh", 1_000, 1.0)
+    assert contents(found.mirror) == contents(sync_mirror(fresh, whole=True).mirror)
+    again = read(reader)
+    assert (again.rebuilt, "counts differed" in again.note) == ("", False)
+    assert contents(again.mirror) == contents(found.mirror)
+
+
+def test_forty_relationships_deleted_behind_more_new_ones_leave_the_mirror(graph, reader):
+    graph.run("MATCH (:Thing)-[r:LINKS]->() WITH r ORDER BY startNode(r).id LIMIT 40 DELETE r")
+    graph.run(ADD_NODES, ids=list(range(1_000, 1_060)))
+    found = read(reader)
+    assert found.mirror.edge_count == 100 - 40 + 60
+    assert (found.rebuilt, "read all relationships again (LINKS)" in found.note) == ("", True)
+    assert len(found.new_rows) == 60
+    assert_equals_graph(reader, found)
+
+
+@pytest.mark.parametrize("created", ["null", OLD, "'yesterday'"])
+def test_a_relationship_between_old_nodes_is_read_whatever_its_time(graph, reader, created):
+    graph.run(
+        "MATCH (a:Thing {id: 1}), (b:Thing {id: 2}) "
+        f"CREATE (a)-[r:LINKS]->(b) SET r.created_at = {created}"
+    )
+    found = read(reader)
+    assert ("i:1", "i:2", 0) in contents(found.mirror)[1]
+    assert_equals_graph(reader, found)
+
+
+def test_a_backdated_node_is_read_with_its_relationships_and_nothing_else(graph, reader):
+    graph.run(
+        "MATCH (a:Thing {id: 1}) CREATE (:Thing {id: 'late', x: [0.0, 0.0], "
+        "created_at: datetime('2001-01-01T00:00:00Z')})-[:LINKS {created_at: datetime()}]->(a)"
+    )
+    found = read(reader)
+    assert found.new_rows.tolist() == [100]
+    assert (found.rebuilt, "read 1 nodes that had been missed" in found.note) == ("", True)
+    assert ("s:late", "i:1", 0) in contents(found.mirror)[1]
+    assert_equals_graph(reader, found)
+
+
+def test_a_node_deleted_with_its_relationships_while_a_backdated_one_came(graph, reader):
+    graph.run("MATCH (n:Thing {id: 5}) DETACH DELETE n")
+    graph.run(f"CREATE (:Thing {{id: 'late', x: [0.0, 0.0], created_at: {OLD}}})")
+    found = read(reader)
+    assert found.rebuilt == "nodes were deleted"
+    assert "s:late" in found.mirror.keys
+    assert "i:5" not in found.mirror.keys
+    assert_equals_graph(reader, found)
+
+
+def test_relationships_of_nodes_in_quarantine_and_of_other_labels_are_no_difference(graph, reader):
+    graph.run(
+        "MATCH (a:Thing {id: 1}) CREATE (a)-[:LINKS {created_at: datetime()}]->(:Other), "
+        "(:Other)-[:LINKS {created_at: datetime()}]->(a), "
+        "(:Other)-[:LINKS {created_at: datetime()}]->(:Other), "
+        "(a)-[:LINKS {created_at: datetime()}]->(:Thing {id: 'bad', created_at: datetime()})"
+    )
+    found = read(reader)
+    assert (found.rebuilt, found.note, len(found.mirror.rejected)) == ("", "", 1)
+    graph.run("MATCH (n:Thing {id: 'bad'}) SET n.x = [1.0, 2.0]")
+    assert read(reader).note == ""
+    assert_equals_graph(reader, read(reader))
+
+
+def test_a_mirror_saved_by_an_older_version_is_accounted_for_from_then_on(graph, reader):
+    old = sync_mirror(reader).mirror
+    old.raw_counts, old.settled = None, {}
+    mirrors.save(old, reader.folder)
+    del old
+    assert (read(reader).rebuilt, read(reader).note) == ("", "")
+    graph.run("MATCH (:Thing {id: 7})-[r:LINKS]->() DELETE r")
+    graph.run(ADD_NODES, ids=[1_000, 1_001])
+    assert_equals_graph(reader, read(reader))
+
+
+def test_without_the_accounts_forty_deleted_relationships_would_stay(graph, reader, monkeypatch):
+    """The negative control: what is new alone."""
+    monkeypatch.setattr(module, "settle_accounts", lambda *_: Difference())
+    graph.run("MATCH (:Thing)-[r:LINKS]->() WITH r ORDER BY startNode(r).id LIMIT 40 DELETE r")
+    graph.run(ADD_NODES, ids=list(range(1_000, 1_060)))
+    assert read(reader).mirror.edge_count == 160
+
+
+def test_counts_come_from_the_count_store(graph, reader):
+    counts = count_graph(reader.graph, reader.mapping)
+    assert (counts.nodes, counts.both, counts.outgoing) == (100, (100,), 100)
+    with graph.driver.session() as session:
+        for part in ("(:Thing)-[r:LINKS]->()", "()-[r:LINKS]->(:Thing)", "()-[r:LINKS]->()"):
+            query = f"PROFILE MATCH {part} WITH count(r) AS n RETURN 1 AS type, 2 AS sign, n"
+            plan = session.run(query).consume().profile
+            assert "CountFromCountStore" in str(plan)
+
+
+def write(graph, first, stop, done):
+    chance, number = random.Random(first), first
+    with GraphDatabase.driver(graph.uri, auth=graph.auth) as driver:
+        while not stop.is_set():
+            ids = list(range(number, number + chance.randint(1, 4)))
+            with driver.session() as session, session.begin_transaction() as transaction:
+                transaction.run(ADD_NODES, ids=ids).consume()
+                time.sleep(min(0.3, chance.expovariate(20)))
+                transaction.commit()
+            done.extend(ids)
+            number = ids[-1] + 1
+
+
+WRITERS, SECONDS = 8, 6.0
+
+
+def test_writers_at_work_cause_no_comparison_and_nothing_is_missed(graph, reader):
+    stop, done = threading.Event(), [[] for _ in range(WRITERS)]
+    graph.run("CREATE INDEX FOR (n:Thing) ON (n.created_at)")
+    graph.run("CREATE INDEX FOR ()-[r:LINKS]-() ON (r.created_at)")
+    threads = [
+        threading.Thread(target=write, args=(graph, (n + 1) * 1_000_000, stop, done[n]))
+        for n in range(WRITERS)
+    ]
+    for thread in threads:
+        thread.start()
+    until, notes = time.monotonic() + SECONDS, []
+    while time.monotonic() < until:
+        found = read(reader)
+        notes.append((found.rebuilt, found.note))
+    stop.set()
+    for thread in threads:
+        thread.join()
+    found = read(reader)
+    notes.append((found.rebuilt, found.note))
+    print(f"{sum(map(len, done))} nodes in {len(notes)} reads")
+    assert len(notes) > 10
+    assert set(notes) == {("", "")}
+    assert_equals_graph(reader, found)

@@ -1,0 +1,213 @@
+"""A whole read in two streams: every node once, in one order, also while others write."""
+
+import threading
+
+import pytest
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.neo4j.read import full, incremental
+from ringfence.connector.neo4j.read.full import Share, all_nodes, all_relationships, shares
+from ringfence.connector.neo4j.read.incremental import node_blocks
+from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.neo4j.times import ns_expression
+from tests.connector.neo4j.read import test_watermark as writers
+
+ROWS = 7
+MAPPING = GraphMapping(
+    label="Thing", key="id", features=("x",), features_are_list=True, class_property="class",
+    created_at="created_at", time_kind="zoned",
+    relationships=(RelationshipMapping("LINKS"), RelationshipMapping("KNOWS")),
+)  # fmt: skip
+FILL = """
+UNWIND range(0, 199) AS i
+CREATE (n:Thing {id: i, x: [i / 2.0, -1.0 * i], created_at: datetime('2024-01-01T00:00:00Z')})
+CREATE (:Other {id: i})
+WITH collect(n) AS all
+UNWIND range(0, 199) AS i
+WITH all[i] AS a, all[(i * 7 + 3) % 200] AS b, all[(i * 5 + 1) % 200] AS c
+CREATE (a)-[:LINKS]->(b), (a)-[:KNOWS]->(c)
+"""
+GAPS = "MATCH (n:Thing) WHERE n.id % 3 = 0 OR n.id < 40 DETACH DELETE n"
+KEPT = sorted(f"i:{i}" for i in range(40, 200) if i % 3)
+
+
+@pytest.fixture(autouse=True)
+def two_streams(monkeypatch):
+    monkeypatch.setattr(full, "MIN_NODES_FOR_STREAMS", 0)
+
+
+@pytest.fixture
+def gappy(graph, connected):
+    """Nodes between those of another label, many of them gone."""
+    graph.run(FILL)
+    graph.run(GAPS)
+    return connected
+
+
+def keys_of(blocks):
+    return [key for block in blocks for key in block.keys]
+
+
+def read_keys(graph):
+    return keys_of(all_nodes(graph, MAPPING, 2, ROWS, 200))
+
+
+def read_links(graph):
+    found = []
+    for block in all_relationships(graph, MAPPING, ROWS, 200):
+        sources = block.sources.repeat(block.counts).tolist()
+        found += [(block.type_index, *ends) for ends in zip(sources, block.targets, strict=True)]
+    return found
+
+
+def test_every_node_and_relationship_is_read_once(gappy, monkeypatch):
+    assert len(shares(gappy, 200)) == 2
+    keys, links = read_keys(gappy), read_links(gappy)
+    assert sorted(keys) == KEPT
+    assert len(set(links)) == len(links) > 100
+    monkeypatch.setattr(full, "MIN_NODES_FOR_STREAMS", 10**9)  # and so in one stream
+    assert len(shares(gappy, 200)) == 1
+    assert sorted(read_keys(gappy)) == KEPT
+    assert set(read_links(gappy)) == set(links)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["WHERE id(n) / $rows % $streams >= $stream", "WHERE id(n) / $rows % ($streams + 1) = $stream"],
+)
+def test_shares_that_overlap_or_leave_a_gap_would_show(gappy, monkeypatch, condition):
+    """The negative control of the test before."""
+    monkeypatch.setattr(full, "IN_SHARE", condition)
+    assert sorted(read_keys(gappy)) != KEPT
+
+
+def test_an_unchanged_graph_is_read_in_one_order(gappy):
+    keys, links = read_keys(gappy), read_links(gappy)
+    for _ in range(5):
+        assert read_keys(gappy) == keys
+        assert read_links(gappy) == links
+    streams = [keys_of(share_of(gappy, number)) for number in (0, 1)]
+    assert all(streams)
+    assert keys != streams[0] + streams[1]  # in turn, not one after the other
+
+
+def test_ids_without_gaps_come_in_their_order(graph, connected):
+    graph.run("UNWIND range(1, 3000) AS i CREATE (:Spare)")
+    ids = {row["i"] for row in graph.run("MATCH (n:Spare) RETURN id(n) AS i")}
+    runs = (range(i, i + 70) for i in ids if i % (2 * ROWS) == 0)  # from the first stream's stripe
+    row = next(run for run in runs if ids >= set(run))
+    graph.run(
+        "MATCH (n:Spare) WHERE id(n) IN $ids "
+        "SET n:Thing, n += {id: id(n), x: [1.0, 2.0], created_at: datetime()}",
+        ids=list(row),
+    )
+    assert read_keys(connected) == [f"i:{i}" for i in row]
+
+
+def share_of(graph, number):
+    share = Share(number, 2)
+    return node_blocks(graph, MAPPING, 2, ROWS, share.where, **share.parameters)
+
+
+CHANGE = "MATCH (n:Thing) WHERE n.id IN [40, 41, 43, 44, 46, 47, 49, 50, 52, 53] DETACH DELETE n"
+NEW = """
+UNWIND range(900, 930) AS i
+CREATE (:Thing {id: i, x: [1.0, 2.0], created_at: datetime()})
+"""
+LEFT = [key for key in KEPT if int(key.removeprefix("i:")) > 53]
+
+
+def test_what_is_written_between_the_streams_starts_moves_no_node(graph, gappy):
+    first = share_of(gappy, 0)
+    keys = next(first).keys
+    graph.run(CHANGE)
+    graph.run(NEW)
+    keys += keys_of([*first, *share_of(gappy, 1)])
+    assert [key for key in sorted(keys) if key in LEFT] == LEFT
+
+
+def test_every_other_block_of_a_list_would_lose_nodes(graph):
+    """The negative control: shares by place, as the list was and as it is."""
+    graph.run(FILL)
+    graph.run(GAPS)
+    listed = "MATCH (n:Thing) WITH collect(n.id) AS ids RETURN ids"
+
+    def share(number):
+        ids = graph.run(listed)[0]["ids"]
+        return {i for at, i in enumerate(ids) if at // ROWS % 2 == number}
+
+    before = share(0)
+    graph.run(CHANGE)
+    keys = {f"i:{i}" for i in before | share(1)}
+    assert set(LEFT) - keys
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_error_in_either_stream_surfaces_and_leaves_nothing_open(
+    graph, gappy, number, monkeypatch
+):
+    monkeypatch.setattr(incremental, "checked_ns_expression", ns_expression)  # a number has no year
+    bad = keys_of(share_of(gappy, number))[ROWS + 1]
+    spoil = "MATCH (n:Thing {id: $id}) SET n.created_at = $value"
+    graph.run(spoil, id=int(bad.removeprefix("i:")), value=5)
+    with pytest.raises(GraphError, match="refused a statement"):
+        read_keys(gappy)
+    left = graph.run("SHOW TRANSACTIONS YIELD currentQuery WHERE currentQuery CONTAINS 'Thing' "
+                     "AND NOT currentQuery STARTS WITH 'SHOW' RETURN currentQuery")  # fmt: skip
+    assert left == []
+    assert len(keys_of(share_of(gappy, 1 - number))) > ROWS  # the other one was fine
+    graph.run("MATCH (n:Thing) SET n.created_at = datetime()")
+    assert sorted(read_keys(gappy)) == KEPT
+
+
+def test_a_stream_that_nobody_closes_would_be_seen_open(graph, gappy):
+    """The negative control of the test before."""
+    blocks = share_of(gappy, 0)
+    next(blocks)
+    open_ = graph.run("SHOW TRANSACTIONS YIELD currentQuery WHERE currentQuery CONTAINS 'Thing' "
+                      "AND NOT currentQuery STARTS WITH 'SHOW' RETURN currentQuery")  # fmt: skip
+    blocks.close()
+    assert len(open_) == 1
+
+
+def test_a_graph_is_read_in_one_stream_where_it_is_small_or_nodes_have_no_ids(gappy, monkeypatch):
+    assert shares(gappy, 5) == [Share(0, 2), Share(1, 2)]
+    monkeypatch.setattr(full, "HAS_IDS", "RETURN idOfTomorrow(null)")
+    assert shares(gappy, 5) == [Share(0, 1)]
+    assert sorted(read_keys(gappy)) == KEPT
+    monkeypatch.undo()
+    assert shares(gappy, full.MIN_NODES_FOR_STREAMS - 1) == [Share(0, 1)]
+    assert len(shares(gappy, full.MIN_NODES_FOR_STREAMS)) == 2
+
+
+def test_first_reads_beside_twenty_late_writers_lose_nothing(graph, connected, tmp_path):
+    graph.run("CREATE CONSTRAINT FOR (n:Late) REQUIRE n.id IS UNIQUE")
+    graph.run("CREATE INDEX FOR (n:Late) ON (n.created_at)")
+    graph.run(writers.CREATE % "realtime", ids=[0])
+    stop, written, threads = threading.Event(), [[0]], []
+    for number in range(20):
+        written.append([])
+        arguments = (graph, 1 + number * 10_000_000, stop, written[-1])
+        threads.append(threading.Thread(target=writers.write, args=arguments))
+        threads[-1].start()
+    readers = [
+        GraphReader(connected, writers.MAPPING, tmp_path / str(i), 20, 5.0) for i in range(6)
+    ]
+    first = []
+    for reader in readers:
+        threading.Event().wait(0.5)
+        found = sync_mirror(reader).mirror
+        mirrors.save(found, reader.folder)
+        first.append(set(found.keys))
+        assert len(first[-1]) == found.size
+    stop.set()
+    for thread in threads:
+        thread.join()
+    everything = {f"i:{number}" for one in written for number in one}
+    for reader, seen in zip(readers, first, strict=True):
+        caught = sync_mirror(reader)
+        assert set(caught.mirror.keys) == everything
+        assert caught.rebuilt == ""  # by the watermark of the first read, not by counting
+        assert everything - seen  # that first read alone wasn't all

@@ -1,0 +1,423 @@
+"""Reading what is new: creation times, late commits, quarantine, relationships that come early."""
+
+import numpy as np
+import pytest
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.neo4j.migrate import create_user_indexes
+from ringfence.connector.neo4j.read.accounting import Difference
+from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.neo4j.read.watermark import check_time_types, horizon
+
+MAPPING = GraphMapping(
+    label="Thing",
+    key="id",
+    features=("x",),
+    features_are_list=True,
+    class_property="class",
+    created_at="created_at",
+    time_kind="zoned",
+    relationships=(RelationshipMapping("LINKS", undirected=True, created_at="created_at"),),
+)
+NOW = "datetime.realtime()"
+
+
+@pytest.fixture
+def reader(connected, tmp_path):
+    return GraphReader(connected, MAPPING, tmp_path, rows=3, overlap_seconds=0.0)
+
+
+def read(reader, *, whole=False):
+    found = sync_mirror(reader, whole=whole)
+    mirrors.save(found.mirror, reader.folder)
+    return found
+
+
+def things(graph, *ids, created=NOW, **extra):
+    for one in ids:
+        graph.run(
+            f"CREATE (n:Thing {{id: $id, x: [1.0, 2.0], created_at: {created}}}) SET n += $extra",
+            id=one,
+            extra=extra,
+        )
+
+
+def test_a_second_read_brings_only_what_is_new(graph, reader):
+    things(graph, 1, 2, 3, 4)
+    first = read(reader)
+    assert first.mirror.keys == ["i:1", "i:2", "i:3", "i:4"]
+    assert first.rebuilt == "first read"
+    things(graph, 5)
+    second = read(reader)
+    assert second.rebuilt == ""
+    assert second.new_rows.tolist() == [4]
+    assert second.mirror.keys[-1] == "i:5"
+    assert len(read(reader).new_rows) == 0
+
+
+def test_a_transaction_that_commits_late_is_not_missed(graph, reader):
+    things(graph, 1)
+    read(reader)
+    with graph.driver.session() as session, session.begin_transaction() as late:
+        late.run(f"CREATE (:Thing {{id: 2, x: [0.0, 0.0], created_at: {NOW}}})").consume()
+        things(graph, 3)
+        held = read(reader)
+        assert held.mirror.keys == ["i:1", "i:3"]
+        late.commit()
+    caught = read(reader)
+    assert caught.mirror.keys[-1] == "i:2"
+    assert caught.rebuilt == ""  # found by the watermark, not by counting
+
+
+def test_without_the_cap_the_late_commit_would_have_been_skipped(graph, reader, monkeypatch):
+    """The negative control of the test before: the watermark at the server's clock alone."""
+    from ringfence.connector.neo4j.read import sync as module
+    from ringfence.connector.neo4j.read.watermark import CLOCK, Horizon
+
+    monkeypatch.setattr(module, "horizon", lambda g: Horizon(int(g.read(CLOCK)[0]["ns"]), ""))
+    monkeypatch.setattr(module, "settle_accounts", lambda *_: Difference())
+    things(graph, 1)
+    read(reader)
+    with graph.driver.session() as session, session.begin_transaction() as late:
+        late.run(f"CREATE (:Thing {{id: 2, x: [0.0, 0.0], created_at: {NOW}}})").consume()
+        read(reader)
+        late.commit()
+    assert "i:2" not in read(reader).mirror.keys
+
+
+def test_the_watermark_stops_at_the_oldest_open_transaction(graph, connected):
+    with graph.driver.session() as session, session.begin_transaction() as held:
+        held.run("RETURN 1").consume()
+        first, second = horizon(connected), horizon(connected)
+        assert first.watermark_ns == second.watermark_ns
+    assert horizon(connected).watermark_ns > first.watermark_ns
+
+
+def test_a_backdated_node_is_found_by_counting(graph, reader):
+    things(graph, 1)
+    read(reader)
+    things(graph, 2, created="datetime('2001-01-01T00:00:00Z')")
+    found = read(reader)
+    assert (found.rebuilt, "read 1 nodes that had been missed" in found.note) == ("", True)
+    assert found.new_rows.tolist() == [1]
+    assert sorted(found.mirror.keys) == ["i:1", "i:2"]
+
+
+def test_a_deleted_node_leaves_the_mirror(graph, reader):
+    things(graph, 1, 2)
+    read(reader)
+    graph.run("MATCH (n:Thing {id: 1}) DELETE n")
+    found = read(reader)
+    assert found.rebuilt == "nodes were deleted"
+    assert found.mirror.keys == ["i:2"]
+
+
+def test_a_deleted_relationship_leaves_the_mirror(graph, reader):
+    things(graph, 1, 2)
+    graph.run(
+        "MATCH (a:Thing {id: 1}), (b:Thing {id: 2}) "
+        "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+    )
+    assert read(reader).mirror.edges.shape == (3, 1)
+    graph.run("MATCH ()-[r:LINKS]->() DELETE r")
+    found = read(reader)
+    assert (found.rebuilt, "read all relationships again (LINKS)" in found.note) == ("", True)
+    assert found.mirror.edges.shape == (3, 0)
+
+
+def test_a_relationship_that_comes_before_its_node_waits_for_it(graph, reader):
+    things(graph, 1)
+    read(reader)
+    graph.run(
+        "MATCH (a:Thing {id: 1}) CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->"
+        "(:Thing {id: 2, x: [0.0], created_at: datetime.realtime()})"
+    )
+    waiting = read(reader)
+    assert waiting.mirror.dangling == [("i:1", "i:2", 0)]
+    graph.run("MATCH (n:Thing {id: 2}) SET n.x = [0.0, 1.0], n.created_at = datetime.realtime()")
+    joined = read(reader)
+    assert joined.mirror.dangling == []
+    assert joined.mirror.edges.tolist() == [[0], [1], [0]]
+
+
+def test_parallel_relationships_and_repeats_collapse(graph, reader):
+    things(graph, 1, 2)
+    for _ in range(3):
+        graph.run(
+            "MATCH (a:Thing {id: 1}), (b:Thing {id: 2}) "
+            "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+        )
+    assert read(reader).mirror.edges.shape == (3, 1)
+
+
+def test_relationships_to_other_labels_are_left_out(graph, reader):
+    things(graph, 1)
+    graph.run(
+        "MATCH (a:Thing {id: 1}) CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(:Other)"
+    )
+    found = read(reader)
+    assert found.mirror.edges.shape == (3, 0)
+    assert found.mirror.dangling == []
+
+
+def test_relationships_without_times_are_read_with_their_nodes(graph, connected, tmp_path):
+    timeless = GraphMapping(
+        "Thing", "id", ("x",), True, "class", "created_at", "zoned", (RelationshipMapping("LINKS"),)
+    )
+    reader = GraphReader(connected, timeless, tmp_path, rows=10, overlap_seconds=0.0)
+    things(graph, 1)
+    read(reader)
+    things(graph, 2)
+    graph.run("MATCH (a:Thing {id: 1}), (b:Thing {id: 2}) CREATE (a)-[:LINKS]->(b)")
+    assert read(reader).mirror.edges.tolist() == [[0], [1], [0]]
+
+
+REASONS = {
+    "missing features": ({"x": None}, "features are missing"),
+    "too short": ({"x": [1.0]}, "1 features; 2 are needed"),
+    "text": ({"x": "1,2"}, "features are a str; a list is needed"),
+    "words": ({"x": ["1.0", "2.0"]}, "a feature is a str; numbers are needed"),
+    "nan": ({"x": [1.0, float("nan")]}, "a feature is NaN, infinite or too large for 32 bits"),
+    "infinite": ({"x": [float("inf"), 1.0]}, "a feature is NaN, infinite or too large for 32 bits"),
+    "too large": ({"x": [1e300, 1.0]}, "a feature is NaN, infinite or too large for 32 bits"),
+    "no time": ({"created_at": None}, "created_at is missing"),
+    "no key": ({"id": None}, "the key is missing"),
+    "a flag as key": ({"id": True}, "a key of type bool"),
+    "a long key": ({"id": "k" * 600}, "the key has 602 characters; 512 are the most"),
+    "a class of floats": ({"class": 1.5}, "the class is a float; text or an integer is needed"),
+}
+
+
+@pytest.mark.parametrize("case", REASONS)
+def test_a_node_that_can_not_be_used_goes_to_quarantine_with_its_reason(graph, reader, case):
+    change, reason = REASONS[case]
+    things(graph, 1, 2)
+    things(graph, 77)
+    graph.run("MATCH (n:Thing {id: 77}) SET n += $change", change=change)
+    found = read(reader)
+    assert sorted(found.mirror.keys) == ["i:1", "i:2"]
+    (bad,) = found.mirror.rejected.values()
+    assert bad.reason.startswith(reason)
+    assert read(reader).rebuilt == ""  # counted as seen: no endless rebuilding
+
+
+@pytest.mark.parametrize(
+    ("kind", "now", "old"),
+    [
+        ("zoned", "datetime.realtime()", "datetime('2020-05-05T10:00:00.123456789+02:00')"),
+        (
+            "local",
+            "localdatetime.realtime('UTC')",
+            "localdatetime('2020-05-05T08:00:00.123456789')",
+        ),
+        ("milliseconds", "datetime.realtime().epochMillis", "1588665600123"),
+    ],
+)
+def test_each_kind_of_time_is_read_exactly(graph, connected, tmp_path, kind, now, old):
+    mapping = GraphMapping("Thing", "id", ("x",), True, "class", "created_at", kind, ())
+    reader = GraphReader(connected, mapping, tmp_path, rows=10, overlap_seconds=0.0)
+    things(graph, 1, created=old)
+    first = read(reader)
+    expected = 1_588_665_600_123_000_000 if kind == "milliseconds" else 1_588_665_600_123_456_789
+    assert first.mirror.created_ns.tolist() == [expected]
+    things(graph, 2, created=now)
+    second = read(reader)
+    assert (second.rebuilt, second.mirror.keys) == ("", ["i:1", "i:2"])
+
+
+def test_a_time_kind_that_is_wrong_for_nearly_all_is_refused_with_a_census(graph, reader):
+    things(graph, *range(2, 12), created="timestamp()")
+    things(graph, 1)
+    with pytest.raises(GraphError, match=r"10 INTEGER, 1 ZONED DATETIME"):
+        read(reader)
+
+
+def test_doctor_names_every_other_type_of_time(graph, connected):
+    things(graph, 1, 2)
+    things(graph, 3, created="timestamp()")
+    with pytest.raises(GraphError, match=r"2 ZONED DATETIME, 1 INTEGER"):
+        check_time_types(connected, MAPPING)
+
+
+USUAL = {
+    "zoned": "datetime('2020-05-05T10:00:00Z')",
+    "local": "localdatetime('2020-05-05T10:00:00')",
+    "milliseconds": "1588665600123",
+}
+ODD = {  # Cypher, and what the quarantine says of it, where it differs from the configured kind
+    "zoned": ("datetime('2020-05-05T10:00:00Z')", "2020-05-05T10:00:00Z, ZONED DATETIME"),
+    "local": ("localdatetime('2020-05-05T10:00')", "2020-05-05T10:00:00, LOCAL DATETIME"),
+    "date": ("date('2020-05-05')", "2020-05-05, DATE"),
+    "zoned clock": ("time('10:00:00Z')", "10:00:00Z, ZONED TIME"),
+    "local clock": ("localtime('10:00:00')", "10:00:00, LOCAL TIME"),
+    "duration": ("duration('P1D')", "P1D, DURATION"),
+    "text": ("'yesterday'", "yesterday, STRING"),
+    "milliseconds": ("1588665600123", "1588665600123, INTEGER"),
+    "float": ("0.5", "0.5, FLOAT"),
+    "list": ("[1, 2]", "a value, LIST<INTEGER NOT NULL>"),
+}
+OUTSIDE = {
+    "zoned": ("datetime('{}-01-01T00:00:00Z')", "{}-01-01T00:00:00Z, outside 1677 to 2262"),
+    "local": ("localdatetime('{}-01-01T00:00:00')", "{}-01-01T00:00:00, outside 1677 to 2262"),
+    "milliseconds": (
+        "datetime('{}-01-01T00:00:00Z').epochMillis",
+        "{}, outside 1677 to 2262",
+    ),
+}
+CASES = [(kind, *ODD[odd]) for kind in USUAL for odd in ODD if odd != kind] + [
+    (kind, made.format(year), None if kind == "milliseconds" else said.format(year))
+    for kind, (made, said) in OUTSIDE.items()
+    for year in ("2263", "1500", "+12345")
+]
+
+
+@pytest.mark.parametrize("when", ["first read", "later"])
+@pytest.mark.parametrize(("kind", "odd", "said"), CASES)
+def test_one_odd_creation_time_goes_to_quarantine_and_the_run_goes_on(
+    graph, connected, tmp_path, kind, odd, said, when
+):
+    mapping = GraphMapping("Thing", "id", ("x",), True, "class", "created_at", kind, ())
+    reader = GraphReader(connected, mapping, tmp_path, rows=10, overlap_seconds=0.0)
+    things(graph, 1, 2, created=USUAL[kind])
+    if when == "later":
+        read(reader)
+    things(graph, "odd", created=odd)
+    things(graph, 3, created=f"{USUAL[kind]}")
+    found = read(reader).mirror
+    assert sorted(found.keys) == ["i:1", "i:2", "i:3"]
+    (bad,) = found.rejected.values()
+    assert bad.node_key == "s:odd"
+    assert bad.reason.startswith("created_at can't be used: ")
+    assert said is None or bad.reason.endswith(said)
+    assert read(reader).rebuilt == ""
+    graph.run(f"MATCH (n:Thing {{id: 'odd'}}) SET n.created_at = {USUAL[kind]}")
+    repaired = read(reader).mirror
+    assert (sorted(repaired.keys)[-1], repaired.rejected) == ("s:odd", {})
+
+
+def test_the_last_and_first_seconds_that_nanoseconds_hold_are_read(graph, reader):
+    things(graph, 1, created="datetime({epochSeconds: 9223372035, nanosecond: 999999999})")
+    things(graph, 2, created="datetime({epochSeconds: -9223372035})")
+    assert sorted(read(reader).mirror.created_ns.tolist()) == [
+        -9_223_372_035_000_000_000,
+        9_223_372_035_999_999_999,
+    ]
+
+
+def test_several_numeric_properties_serve_as_features(graph, connected, tmp_path):
+    mapping = GraphMapping("Thing", "id", ("a", "b"), False, "class", "created_at", "zoned", ())
+    things(graph, 1, a=1, b=2.5)
+    things(graph, 2, a=1)
+    things(graph, 3, a=True, b=0)
+    found = read(GraphReader(connected, mapping, tmp_path, rows=10, overlap_seconds=0.0))
+    assert sorted(found.mirror.features.tolist()) == [[1.0, 0.0], [1.0, 2.5]]
+    assert [bad.reason for bad in found.mirror.rejected.values()] == ["a feature is missing"]
+
+
+def test_one_and_text_one_are_two_nodes(graph, reader):
+    things(graph, 1, "1", "é", "e\u0301")
+    assert set(read(reader).mirror.keys) == {"i:1", "s:1", "s:é", "s:e\u0301"}
+
+
+def test_an_empty_graph_and_duplicate_keys_are_refused(graph, reader, connected):
+    with pytest.raises(GraphError, match="no :Thing nodes"):
+        read(reader)
+    things(graph, 7, 7)
+    with pytest.raises(GraphError, match="2 :Thing nodes have only 1 different keys"):
+        read(reader)
+    with pytest.raises(GraphError, match=r"not unique: 7 \(2 nodes\)"):
+        create_user_indexes(connected, MAPPING)
+
+
+def test_a_torn_or_foreign_mirror_is_rebuilt(graph, reader):
+    things(graph, 1, 2)
+    read(reader)
+    path = reader.folder / mirrors.FILE
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert read(reader).rebuilt == "first read"
+    (features,) = reader.folder.glob("*/features")
+    broken = bytearray(features.read_bytes())
+    broken[len(broken) // 2] ^= 0xFF
+    features.write_bytes(bytes(broken))
+    found = read(reader)
+    assert found.rebuilt == "first read"
+    assert found.mirror.keys == ["i:1", "i:2"]
+    assert mirrors.load(reader.folder, "another graph") is None
+
+
+def test_the_stored_mirror_equals_a_fresh_read(graph, reader):
+    things(graph, 1, 2, 3, **{"class": "a"})
+    graph.run(
+        "MATCH (a:Thing), (b:Thing) WHERE a.id < b.id "
+        "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+    )
+    read(reader)
+    kept, fresh = read(reader).mirror, sync_mirror(reader, whole=True).mirror
+    for name in ("features", "classes", "created_ns", "edges"):
+        assert np.array_equal(getattr(kept, name), getattr(fresh, name))
+    assert (list(kept.keys), kept.class_names) == (list(fresh.keys), fresh.class_names)
+
+
+def test_byte_arrays_of_float32_serve_as_features(graph, reader):
+    packed = np.array([[1.5, -2.0], [0.25, 3.0]], "<f4")
+    for one in range(2):
+        graph.run(
+            f"CREATE (:Thing {{id: $id, x: $x, created_at: {NOW}}})",
+            id=one,
+            x=packed[one].tobytes(),
+        )
+    bad = {7: b"\x00" * 12, 8: np.array([np.nan, 0], "<f4").tobytes()}
+    for key, value in bad.items():
+        graph.run(f"CREATE (:Thing {{id: $id, x: $x, created_at: {NOW}}})", id=key, x=value)
+    found = read(reader).mirror
+    assert dict(zip(found.keys, found.features.tolist(), strict=True)) == {
+        "i:0": [1.5, -2.0],
+        "i:1": [0.25, 3.0],
+    }
+    assert sorted(one.reason for one in found.rejected.values()) == [
+        "12 bytes of features; 8 are needed",
+        "a feature is NaN, infinite or too large for 32 bits",
+    ]
+
+
+def test_blocks_of_any_size_bring_the_same_graph(graph, connected, tmp_path):
+    things(graph, *range(1, 8), **{"class": 3})
+    things(graph, "eight", None)
+    graph.run(
+        "MATCH (a:Thing), (b:Thing) WHERE a.id < b.id OR b.id IS NULL OR a.id IS NULL "
+        "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+    )
+    seen = []
+    for rows in (1, 2, 5, 100):
+        reader = GraphReader(
+            connected, MAPPING, tmp_path / str(rows), rows=rows, overlap_seconds=0.0
+        )
+        mirror = read(reader).mirror
+        names = list(mirror.keys)
+        source, target, _ = mirror.edges.tolist()
+        ends = sorted((names[a], names[b]) for a, b in zip(source, target, strict=True))
+        seen.append((sorted(names), ends, len(mirror.rejected), mirror.class_names))
+    assert len(seen[0][1]) == 21
+    assert seen.count(seen[0]) == 4
+
+
+def test_a_repaired_node_leaves_quarantine_with_its_relationships(graph, reader):
+    things(graph, 1, 2)
+    things(graph, 77)
+    graph.run("MATCH (n:Thing {id: 77}) SET n.x = null")
+    graph.run(
+        "MATCH (a:Thing {id: 1}), (b:Thing {id: 77}) "
+        "CREATE (a)-[:LINKS {created_at: datetime.realtime()}]->(b)"
+    )
+    assert len(read(reader).mirror.rejected) == 1
+    assert len(read(reader).mirror.rejected) == 1  # still unusable, still listed once
+    graph.run("MATCH (n:Thing {id: 77}) SET n.x = [3.0, 4.0]")
+    repaired = read(reader)
+    assert repaired.rebuilt == ""
+    assert repaired.mirror.rejected == {}
+    assert repaired.mirror.keys[-1] == "i:77"
+    assert repaired.mirror.edges.tolist() == [[0], [2], [0]]
+    assert repaired.new_rows.tolist() == [2]

@@ -1,0 +1,145 @@
+"""What counts can't show: deletions that cancel, and properties that changed, slice by slice."""
+
+import numpy as np
+import pytest
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from tests.connector.neo4j.read.test_accounting import (
+    ADD_NODES,
+    FILL,
+    OLD,
+    assert_equals_graph,
+    contents,
+    mapping_of,
+    read,
+)
+
+SLICE = 30  # of 100 nodes: all are compared within four runs
+RUNS = 4
+
+
+@pytest.fixture(params=[True, False], ids=["timed", "untimed"])
+def reader(graph, connected, tmp_path, request):
+    graph.run("CREATE CONSTRAINT FOR (n:Thing) REQUIRE n.id IS UNIQUE")
+    graph.run(FILL)
+    mapping = mapping_of(timed=request.param)
+    reader = GraphReader(
+        connected, mapping, tmp_path, rows=1_000, overlap_seconds=1.0, check_nodes=SLICE
+    )
+    read(reader)
+    read(reader)  # compares what the first read brought, as far as it fits
+    return reader
+
+
+def read_until_noted(reader):
+    """The notes of all runs that compare every node once."""
+    found = [read(reader) for _ in range(RUNS)]
+    return found[-1], " ".join(one.note + one.rebuilt for one in found).strip()
+
+
+def test_a_lone_node_deleted_while_a_backdated_one_came_is_found(graph, reader):
+    graph.run("MATCH (n:Thing {id: 55})-[r]-() DELETE r")
+    read(reader)
+    graph.run("MATCH (n:Thing {id: 55}) DELETE n")
+    graph.run(f"CREATE (:Thing {{id: 'late', x: [0.0, 0.0], created_at: {OLD}}})")
+    found, said = read_until_noted(reader)
+    assert "nodes were deleted" in said
+    assert ("s:late" in found.mirror.keys, "i:55" in found.mirror.keys) == (True, False)
+    assert_equals_graph(reader, found)
+
+
+def test_without_slices_it_would_not_be(graph, reader):
+    """The negative control of the test before: the counts cancel."""
+    blind = replace_check(reader, 0)
+    graph.run("MATCH (n:Thing {id: 55})-[r]-() DELETE r")
+    read(blind)
+    graph.run("MATCH (n:Thing {id: 55}) DELETE n")
+    graph.run(f"CREATE (:Thing {{id: 'late', x: [0.0, 0.0], created_at: {OLD}}})")
+    found, said = read_until_noted(blind)
+    assert (said, "s:late" in found.mirror.keys) == ("", False)
+
+
+def replace_check(reader, size):
+    return GraphReader(reader.graph, reader.mapping, reader.folder, 1_000, 1.0, check_nodes=size)
+
+
+def test_changed_features_classes_and_times_are_read_again(graph, reader):
+    graph.run("MATCH (n:Thing {id: 40}) SET n.class = 'a'")
+    read_until_noted(reader)
+    graph.run("MATCH (n:Thing {id: 71}) SET n.x = [7.0, -7.0]")
+    graph.run("MATCH (n:Thing {id: 3}) SET n.created_at = datetime('2023-03-03T00:00:00Z')")
+    found, said = read_until_noted(reader)
+    mirror = found.mirror
+    assert "1 nodes had changed" in said
+    row = mirror.find(["i:71"])[0]
+    assert mirror.features[row].tolist() == [7.0, -7.0]
+    assert mirror.created_ns[mirror.find(["i:3"])[0]] == 1_677_801_600_000_000_000
+    untouched = np.delete(mirror.features, row, axis=0)
+    assert np.array_equal(untouched, np.tile(np.float32([1.0, 2.0]), (99, 1)))
+    assert_equals_graph(reader, found)
+
+
+def test_what_was_computed_before_a_change_counts_as_old(graph, reader):
+    before = sync_mirror(reader).mirror.version
+    graph.run("MATCH (n:Thing) SET n.x = [7.0, -7.0]")
+    mirror = read(replace_check(reader, 1_000)).mirror
+    assert (mirror.adjacency.changed > before).all()
+    identity, folder = mirror.identity, reader.folder
+    del mirror
+    kept = mirrors.load(folder, identity)  # and so after the next start
+    assert (kept.adjacency.changed > before).all()
+    assert np.array_equal(kept.features, np.tile(np.float32([7.0, -7.0]), (100, 1)))
+
+
+def test_a_class_that_is_withdrawn_or_corrected_is_read_again(graph, reader, tmp_path):
+    graph.run("MATCH (n:Thing) WHERE n.id < 50 SET n.class = 'a'")
+    labelled = GraphReader(
+        reader.graph, reader.mapping, tmp_path / "labelled", 1_000, 1.0, check_nodes=SLICE
+    )
+    read(labelled)
+    graph.run("MATCH (n:Thing {id: 7}) SET n.class = 'b'")
+    graph.run("MATCH (n:Thing {id: 8}) REMOVE n.class")
+    graph.run("MATCH (n:Thing {id: 90}) SET n.class = 'a'")  # became known: no change
+    found, said = read_until_noted(labelled)
+    mirror = found.mirror
+    names = [*mirror.class_names, None]
+    classes = {key: names[mirror.classes[row]] for row, key in enumerate(mirror.keys)}
+    assert (classes["i:7"], classes["i:8"], classes["i:9"]) == ("b", None, "a")
+    assert (said.count("had changed"), classes["i:90"]) == (1, None)
+
+
+def test_a_node_that_became_unusable_goes_to_quarantine(graph, reader):
+    graph.run("MATCH (n:Thing {id: 71}) SET n.x = 'gone'")
+    found, said = read_until_noted(reader)
+    assert "can't be used any more" in said
+    assert [bad.node_key for bad in found.mirror.rejected.values()] == ["i:71"]
+    assert_equals_graph(reader, found)
+
+
+def test_one_relationship_moved_between_old_nodes_is_found(graph, reader):
+    graph.run("MATCH (:Thing {id: 20})-[r:LINKS]->() DELETE r")
+    graph.run(
+        "MATCH (a:Thing {id: 60}), (b:Thing {id: 61}) "
+        f"CREATE (a)-[:LINKS {{created_at: {OLD}}}]->(b)"
+    )
+    found, said = read_until_noted(reader)
+    assert "all were read again" in said
+    assert ("i:60", "i:61", 0) in contents(found.mirror)[1]
+    assert_equals_graph(reader, found)
+
+
+def test_relationships_deleted_right_after_they_were_read_are_found_by_the_next_run(graph, reader):
+    graph.run(ADD_NODES, ids=[1_000, 1_001, 1_002])
+    read(reader)
+    graph.run("MATCH (:Thing {id: 1000})-[r:LINKS]->() DELETE r")
+    graph.run(ADD_NODES, ids=[1_003, 1_004])
+    found = read(reader)
+    assert found.mirror.edge_count == 104
+    assert_equals_graph(reader, found)
+
+
+def test_an_unchanged_graph_is_compared_without_a_word(reader):
+    found, said = read_until_noted(reader)
+    assert said == ""
+    assert found.mirror.checked == (2 + RUNS - 1) * SLICE % 100

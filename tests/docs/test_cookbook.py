@@ -1,0 +1,72 @@
+"""Every query of the cookbook runs on a scored and audited graph, and returns what it says."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
+from ringfence.jobs.views.explain import explain, run_explain
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs/cookbook.md").read_text()
+RECIPES = re.findall(r"### (.+?)\n.*?```cypher\n(.+?)```", PAGE, re.DOTALL)
+MAY_BE_NONE = {
+    "Sets that were empty and got their likeliest class (`nonempty = true`)",
+    "Full sets: nothing can be excluded",
+    "Sets with no class",
+    "Accounts whose every evaluated neighbour may be a mule",
+    "Hubs whose set says little",
+    "Who can only be a mule?",
+    "Confident mules among the neighbours of an account",
+}
+
+
+@pytest.fixture
+def sql_url(tmp_path):
+    return f"sqlite:///{tmp_path / 'ringfence.db'}"
+
+
+def test_every_recipe_runs_and_finds_something(grown):
+    workspace = grown.workspace
+    workspace.graph.run(
+        "MATCH (n:Account) SET n.region = CASE n.id % 2 WHEN 0 THEN 'north' ELSE 'south' END"
+    )
+    run_training(workspace)
+    run_scoring(workspace)
+    unlabelled = grown.first.nodes[~grown.labelled[grown.first.nodes]]
+    grown.arrive(grown.later[0])
+    run_scoring(workspace)
+    grown.reveal(unlabelled)
+    report = run_audit(workspace)
+    assert len(RECIPES) >= 20
+    found = {title: workspace.graph.read(query) for title, query in RECIPES}
+    assert [title for title, rows in found.items() if not rows and title not in MAY_BE_NONE] == []
+    # the audit and Cypher agree on what was covered
+    (best,) = found["Was the promise kept?"]
+    assert best["words"] == report.total.words
+    by_region = found["Coverage by region and month"]
+    assert sum(row["known"] for row in by_region) == report.total.known
+    covered = sum(round(row["known"] * row["covered"] / 100) for row in by_region)
+    assert covered == report.total.covered
+    missed = report.total.known - report.total.covered
+    assert len(found["Known accounts that their set missed"]) == min(20, missed)
+    _explains(workspace, int(unlabelled[0]))
+
+
+def _explains(workspace, node):
+    found = run_explain(workspace, str(node))
+    (row,) = workspace.graph.read(
+        "MATCH (n:Account {id: $id})-[e:EVALUATED]->(run) "
+        "RETURN e.size AS size, run.seq AS seq, n.kind AS kind, "
+        "COUNT { MATCH (n)-[:PAID]-(m) WHERE m <> n RETURN DISTINCT m } AS around",
+        id=node,
+    )
+    assert (len(found.classes), found.run.seq) == (row["size"], row["seq"])
+    assert found.history[-1].label == row["kind"]
+    assert found.chain.n >= 2
+    assert len(found.neighbours) == min(24, row["around"])
+    assert {bar.class_ for bar in found.p_values if bar.in_set} == set(found.classes)
+    assert explain(ProjectQueries(workspace.store, "test"), "no such key") is None

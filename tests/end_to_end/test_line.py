@@ -1,0 +1,391 @@
+"""From a new node in Neo4j to its set in Cypher and its row in SQL, and back from its class."""
+
+import json
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from sqlalchemy import select, update
+
+from ringfence.connector import mirror as mirrors
+from ringfence.connector.errors import (
+    ConfigError,
+    LeaseHeld,
+    ModelError,
+    StoreError,
+)
+from ringfence.connector.keys import encode_key
+from ringfence.connector.neo4j import migrate
+from ringfence.connector.neo4j.read.sync import mirror_identity
+from ringfence.connector.neo4j.write import bulk
+from ringfence.connector.records import Prediction, RunFacts
+from ringfence.connector.store import chain, runs, tables
+from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.samples.accounts import load as load_batch
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
+
+SETS = """
+MATCH (n:Account)-[e:EVALUATED]->(r:RingfenceRun)
+OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass)
+RETURN n.id AS id, r.seq AS seq, e.size AS size, collect(c.name) AS names, collect(m.p) AS p
+ORDER BY id
+"""
+
+
+def stored(workspace):
+    with workspace.store.reading() as connection:
+        return connection.execute(
+            select(tables.prediction).order_by(tables.prediction.c.node_key)
+        ).all()
+
+
+def last_run(workspace):
+    with workspace.store.reading() as connection:
+        return connection.execute(select(tables.run).order_by(tables.run.c.seq.desc())).first()
+
+
+def projected(workspace):
+    rows = [row.data() for row in workspace.graph.read(SETS)]
+    return {row["id"]: (row["seq"], row["size"], dict(zip(row["names"], row["p"], strict=True)))
+            for row in rows}  # fmt: skip
+
+
+def test_a_new_node_has_its_set_in_cypher_and_its_row_in_sql(grown):
+    workspace = grown.workspace
+    trained = run_training(workspace)
+    assert trained.train + trained.validation + trained.calibration == int(
+        grown.labelled[grown.first.nodes].sum()
+    )
+    first = run_scoring(workspace)
+    assert first.seq == 1
+    assert first.evaluated == int((~grown.labelled[grown.first.nodes]).sum())
+    grown.arrive(grown.later[0])
+    second = run_scoring(workspace)
+    assert (second.seq, second.new_nodes, second.evaluated) == (2, 100, 100)
+
+    in_sql = stored(workspace)
+    in_graph = projected(workspace)
+    assert len(in_sql) == len(in_graph) == first.evaluated + 100
+    classes = sorted(grown.sample.classes)
+    for row in in_sql:
+        seq, size, p = in_graph[int(row.node_key.removeprefix("i:"))]
+        by_class = dict(zip(classes, json.loads(row.p_values), strict=True))
+        assert seq == row.seq
+        assert size == row.size == len(p)
+        assert p == {name: value for name, value in by_class.items() if value > 0.1}
+        assert sorted(p) == sorted(json.loads(row.classes))
+
+
+def test_every_run_stores_all_three_thresholds(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    report = run_scoring(workspace)
+    row = last_run(workspace)
+    assert row.state == "applied"
+    assert row.threshold == row.threshold_node
+    assert len({row.threshold_node, row.threshold_edge, row.threshold_naive}) == 3
+    assert report.run.threshold_naive == row.threshold_naive
+    assert row.n_calibration == row.effective_calibration
+
+
+def test_a_node_is_evaluated_once_and_a_second_run_finds_nothing(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    before = stored(workspace)
+    again = run_scoring(workspace)
+    assert (again.seq, again.evaluated) == (None, 0)
+    run_training(workspace)  # a new model version does not evaluate again either
+    assert run_scoring(workspace).seq is None
+    assert stored(workspace) == before
+
+
+def test_the_primary_key_refuses_a_second_look(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    first = runs.one_run(workspace.store, workspace.project, 1)
+    facts = RunFacts(**{field.name: getattr(first, field.name) for field in fields(RunFacts)})
+    one = stored(workspace)[0]
+    twice = Prediction(one.node_key, (), (0.0,) * 5, (0.0,) * 5, 1)
+    with workspace.writer() as writer, pytest.raises(Exception, match=r"(?i)unique"):
+        runs.decide(writer, runs.Decision(facts, [twice], []))
+    assert last_run(workspace).seq == 1  # the whole decision was rolled back
+
+
+def test_a_run_that_was_decided_but_not_applied_is_replayed_and_not_recomputed(grown, monkeypatch):
+    workspace = grown.workspace
+    run_training(workspace)
+
+    def crash(*_args):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr("ringfence.connector.neo4j.write.prediction_sets.write_sets", crash)
+        with pytest.raises(KeyboardInterrupt):
+            run_scoring(workspace)
+    assert last_run(workspace).state == "decided"
+    decided = stored(workspace)
+    assert projected(workspace) == {}
+
+    grown.arrive(grown.later[0])  # the graph has grown since: recomputing would change the sets
+    report = run_scoring(workspace)
+    assert report.recovered == (1,)
+    assert report.evaluated == 100
+    after = [row for row in stored(workspace) if row.seq == 1]
+    assert after == decided
+    in_graph = projected(workspace)
+    for row in decided:
+        seq, size, _ = in_graph[int(row.node_key.removeprefix("i:"))]
+        assert (seq, size) == (1, row.size)
+
+
+def test_applying_twice_changes_nothing(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    before = projected(workspace)
+    with workspace.store.transaction() as connection:
+        connection.execute(update(tables.run).values(state="decided"))
+    assert run_scoring(workspace).recovered == (1,)
+    assert projected(workspace) == before
+
+
+def test_a_late_class_updates_the_run_that_predicted_it(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    unlabelled = grown.first.nodes[~grown.labelled[grown.first.nodes]]
+    nothing = run_audit(workspace)
+    assert [row.verdict for row in nothing.rows] == ["not enough known yet"] * 2
+
+    grown.arrive(grown.later[0])
+    run_scoring(workspace)
+    grown.reveal(unlabelled)
+    report = run_audit(workspace)
+    assert report.newly_known == len(unlabelled)
+    by_run = {row.seq: row for row in report.rows if row.slice == "run"}
+    assert (by_run[1].known, by_run[2].known) == (len(unlabelled), 0)
+    truth = {encode_key(int(i)): grown.sample.classes[grown.sample.y[i]] for i in unlabelled}
+    hits = [truth[row.node_key] in json.loads(row.classes)
+            for row in stored(workspace) if row.seq == 1]  # fmt: skip
+    assert by_run[1].covered == sum(hits)
+    assert report.total.known == len(unlabelled)
+    assert report.total.evaluated == len(unlabelled) + 100
+
+    nodes = workspace.graph.read(
+        "MATCH (a:CoverageAudit {slice: 'run'})-[:AUDITS]->(r:RingfenceRun) "
+        "RETURN r.seq AS seq, a.covered AS covered, a.verdict AS verdict ORDER BY seq"
+    )
+    assert [(n["seq"], n["covered"]) for n in nodes] == [(1, sum(hits)), (2, 0)]
+    assert nodes[0]["verdict"] == by_run[1].verdict
+
+
+def test_a_class_never_seen_in_training_counts_as_missed(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    workspace.graph.run("MATCH (n:Account)-[:EVALUATED]->() SET n.kind = 'unheard of'")
+    report = run_audit(workspace)
+    assert report.total.known == report.total.evaluated
+    assert (report.total.covered, report.total.covered_naive) == (0, 0)
+    assert report.alarm
+    assert report.total.verdict == "broken"
+
+
+def test_under_edge_ex_an_isolated_node_waits_for_its_first_neighbour(grown):
+    settings = grown.workspace.settings
+    edge = settings.model_copy(
+        update={"conformal": settings.conformal.model_copy(update={"rule": "EdgeEx"})}
+    )
+    with open_workspace(edge) as workspace:
+        run_training(workspace)
+        isolated = run_scoring(workspace).waiting
+        workspace.graph.run(
+            "MATCH (o:Account) WITH o LIMIT 1 CREATE (:Account {id: 9001, features: o.features, "
+            "created_at: datetime.realtime()})"
+        )
+        assert (waiting := run_scoring(workspace)).seq is None
+        assert waiting.waiting == isolated + 1
+        workspace.graph.run(
+            "MATCH (a:Account {id: 9001}), (b:Account {id: $id}) "
+            "CREATE (a)-[:PAID {created_at: datetime.realtime()}]->(b)",
+            id=int(grown.first.nodes[0]),
+        )
+        report = run_scoring(workspace)
+        assert report.waiting <= isolated
+        row = last_run(workspace)
+        assert row.rule == "EdgeEx"
+        assert row.threshold == row.threshold_edge
+        assert row.effective_calibration < row.n_calibration
+        (evaluated,) = [one for one in stored(workspace) if one.node_key == "i:9001"]
+        assert (evaluated.seq, evaluated.degree) == (row.seq, 1)
+
+
+def test_too_few_calibration_nodes_give_full_sets_and_say_so(grown):
+    settings = grown.workspace.settings
+    strict = settings.model_copy(
+        update={"conformal": settings.conformal.model_copy(update={"alpha": 0.01})}
+    )
+    with open_workspace(strict) as workspace:
+        trained = run_training(workspace)
+        assert trained.calibration < 99
+        report = run_scoring(workspace)
+        assert report.run.threshold is None
+        assert report.sizes == {len(trained.classes): report.evaluated}
+        assert any("99 are needed for 99 %" in note for note in report.run.notes)
+
+
+def test_a_node_whose_class_is_known_on_arrival_needs_no_prediction(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    workspace.graph.run(
+        "MATCH (o:Account) WITH o LIMIT 1 CREATE (:Account {id: 9002, features: o.features, "
+        "kind: 'retail', created_at: datetime.realtime()})"
+    )
+    report = run_scoring(workspace)
+    assert (report.seq, report.already_known) == (None, 1)
+
+
+def test_scoring_without_a_model_says_what_to_type(grown):
+    with pytest.raises(ModelError, match="ringfence train"):
+        run_scoring(grown.workspace)
+
+
+def test_a_tampered_weights_file_is_refused(grown):
+    workspace = grown.workspace
+    version = run_training(workspace).version
+    path = workspace.models / version / "weights.safetensors"
+    path.write_bytes(path.read_bytes()[:-1] + b"\x00")
+    with pytest.raises(ModelError, match="hash differs"):
+        run_scoring(workspace)
+
+
+def test_a_graph_without_labelled_nodes_is_refused(grown):
+    grown.workspace.graph.run("MATCH (n:Account) REMOVE n.kind")
+    with pytest.raises(ModelError, match="no node with a known class"):
+        run_training(grown.workspace)
+
+
+def test_only_one_process_works_on_a_project(grown):
+    workspace = grown.workspace
+    with workspace.writer(), pytest.raises(LeaseHeld, match="is working on project"):
+        run_training(workspace)
+    run_training(workspace)  # released again
+
+
+def test_a_store_older_than_the_graph_is_refused(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    with workspace.store.transaction() as connection:  # as if restored from an old backup
+        connection.execute(update(tables.lease).values(token=0))
+    with pytest.raises(StoreError, match="older than the graph"):
+        run_scoring(workspace)
+
+
+def test_without_migrations_nothing_runs(settings):
+    with open_workspace(settings) as workspace, pytest.raises(StoreError, match="migrate"):
+        run_scoring(workspace)
+
+
+def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    run_audit(workspace)
+    with workspace.writer() as writer, workspace.store.transaction() as connection:
+        kinds = [
+            json.loads(row.body)["kind"]
+            for row in connection.execute(select(tables.audit).order_by(tables.audit.c.n))
+        ]
+        assert kinds == ["trained", "decided", "applied", "audited", "alarms"]
+        assert chain.first_broken(connection, "test", writer.key) is None
+        assert chain.first_broken(connection, "test", b"another key") == 1
+
+
+def test_the_same_seed_gives_the_same_model_and_sets(grown):
+    workspace = grown.workspace
+    one, two = run_training(workspace), run_training(workspace)
+    assert one.version.split("-")[1] == two.version.split("-")[1]
+
+
+def weights_digest(workspace, **settings):
+    changed = with_settings(workspace, "model", **settings)
+    with open_workspace(changed) as opened:
+        return run_training(opened).version.split("-")[1]
+
+
+@pytest.mark.parametrize("batch_size", [None, 32])
+def test_the_order_in_which_nodes_are_read_does_not_change_the_weights(grown, batch_size):
+    workspace, first = grown.workspace, grown.first
+    nodes = first.nodes
+    first_read = weights_digest(workspace, batch_size=batch_size)
+    bulk.delete_all_nodes(workspace.graph)
+    shuffled = np.random.default_rng(1).permutation(nodes)
+    load_batch(
+        workspace.graph, grown.sample, replace(first, nodes=shuffled), grown.labelled, lambda *_: 0
+    )
+    migrate.migrate_graph(workspace.graph)
+    assert weights_digest(workspace, batch_size=batch_size) == first_read
+    reordered = mirrors.load(workspace.mirror, mirror_identity(workspace.graph, workspace.mapping))
+    assert list(reordered.keys.take(range(5))) != [encode_key(int(key)) for key in nodes[:5]]
+
+
+def test_naive_scores_do_not_move_while_the_graph_grows(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    thresholds = []
+    for batch in [None, *grown.later]:
+        if batch is not None:
+            grown.arrive(batch)
+        thresholds.append(run_scoring(workspace).run)
+    assert len({run.threshold_naive for run in thresholds}) == 1
+    assert len({run.threshold_node for run in thresholds}) == 3
+    assert np.isfinite([run.threshold for run in thresholds]).all()
+
+
+def with_settings(workspace, section, **values):
+    settings = workspace.settings
+    part = getattr(settings, section).model_copy(update=values)
+    return settings.model_copy(update={section: part})
+
+
+def test_drift_weights_are_used_and_recorded_with_the_run(grown):
+    plain = grown.workspace
+    run_training(plain)
+    with open_workspace(
+        with_settings(plain, "conformal", drift_half_life_days=0.00001)
+    ) as workspace:
+        report = run_scoring(workspace)
+        row = last_run(workspace)
+        assert row.effective_calibration < row.n_calibration
+        assert any("count half after 1e-05 days" in note for note in report.run.notes)
+
+
+def test_a_large_graph_can_be_trained_in_batches(grown):
+    with open_workspace(
+        with_settings(grown.workspace, "model", batch_size=32, max_epochs=10)
+    ) as workspace:
+        assert run_training(workspace).epochs <= 10
+        assert run_scoring(workspace).evaluated > 0
+
+
+@pytest.mark.parametrize("network", ["SAGE", "GAT", "APPNP", "MLP"])
+def test_every_network_runs_the_line(grown, network):
+    with open_workspace(
+        with_settings(grown.workspace, "model", network=network, max_epochs=5)
+    ) as workspace:
+        assert run_training(workspace).network == network
+        assert run_scoring(workspace).evaluated > 0
+
+
+def test_an_unknown_network_is_refused_with_those_that_exist(grown):
+    with (
+        open_workspace(with_settings(grown.workspace, "model", network="GNC")) as workspace,
+        pytest.raises(ConfigError, match="gcn, gat, appnp, sage, mlp"),
+    ):
+        run_training(workspace)

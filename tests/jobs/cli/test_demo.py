@@ -1,0 +1,33 @@
+"""`ringfence demo`: everything once, and the query of the README."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.mark.neo4j
+def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence, tmp_path):
+    done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
+    for sentence in (
+        "Thresholds move",
+        "naive",
+        "Coverage of the accounts",
+        "kept",
+        "Where to look next",
+    ):
+        assert sentence in done.stdout
+    readme = (ROOT / "README.md").read_text()
+    (cypher,) = re.findall(r'ringfence query "(.*?)" --config', readme, re.DOTALL)[:1]
+    rows = ringfence(
+        "query", cypher, "--config", ".ringfence/demo/ringfence.toml", "--json", cwd=tmp_path
+    )
+    assert len(json.loads(rows.stdout)) == 10
+    again = ringfence(
+        "demo", "--no-serve", "--nodes", "1500", "--arriving", "2", "--json", cwd=tmp_path
+    )
+    report = json.loads(again.stdout)
+    assert [run["seq"] for run in report["runs"]] == [1, 2, 3]

@@ -1,0 +1,269 @@
+"""`ringfence schedule` as real processes: kills, signals, two at once, stores that vanish."""
+
+import json
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, func, make_url, select, text
+from typer.testing import CliRunner
+
+from ringfence.connector.errors import RingfenceError
+from ringfence.connector.store import migrate, tables
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.cli.app import app
+from ringfence.jobs.config.load import load
+from ringfence.jobs.schedule.plan import parse_triggers
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
+from tests.schedulers import (
+    FAR,
+    MAIN,
+    count,
+    ends,
+    env,
+    eventually,
+    make_overdue,
+    plan,
+    postgresql,
+    rows,
+    scheduler,
+    sqlite,
+)
+
+AT_A_FAULT_POINT = """
+import os, time
+from pathlib import Path
+from ringfence.connector import fault_points
+marker = Path(os.environ["RINGFENCE_TEST_MARKER"])
+def reach(name):
+    if name == "after block" and not marker.exists():
+        marker.touch()
+        {deed}
+fault_points.reach = reach
+"""
+
+
+@postgresql
+def test_two_schedulers_on_one_project_run_each_overdue_job_once(workspace, tmp_path):
+    settings = workspace.settings
+    plan(settings, audit=FAR)
+    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT=FAR)
+    with scheduler(tmp_path, environment) as one, scheduler(tmp_path, environment) as two:
+        for process in (one, two):
+            eventually(lambda p=process: count(p.log, "scheduled"), process)
+        for _ in range(5):
+            make_overdue(settings, "audit")
+            eventually(lambda: rows(settings)["audit"].outcome == "done", one)
+        assert ends(one, signal.SIGTERM) == ends(two, signal.SIGINT) == 0
+    logs = [process.log.read_text() for process in (one, two)]
+    assert sum(count(process.log, "started") for process in (one, two)) == 5, logs
+    assert sum(count(process.log, "done") for process in (one, two)) == 5, logs
+    assert settings.neo4j.password.get_secret_value() not in "".join(logs)
+
+
+@sqlite
+def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start(
+    grown, tmp_path, monkeypatch
+):
+    """One decided run, replayed in blocks of 20: killed, then stopped, then cut, then finished."""
+    workspace, settings = grown.workspace, grown.workspace.settings
+    run_training(workspace)
+    with monkeypatch.context() as broken:
+        broken.setattr(
+            "ringfence.connector.neo4j.write.prediction_sets.write_sets", lambda *_: 1 / 0
+        )
+        with pytest.raises(ZeroDivisionError):
+            run_scoring(workspace)
+    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
+
+    def state():
+        with workspace.store.reading() as connection:
+            return connection.execute(select(tables.run.c.state)).scalars().all()
+
+    def half_way(deed, marker, grace):
+        marked = {
+            "RINGFENCE_TEST_MARKER": str(tmp_path / marker),
+            "RINGFENCE_SCHEDULE_GRACE_SECONDS": grace,
+        }
+        return scheduler(tmp_path, environment | marked, AT_A_FAULT_POINT.format(deed=deed) + MAIN)
+
+    with half_way("os.kill(os.getpid(), 9)", "killed", "60") as process:
+        assert ends(process) == -signal.SIGKILL
+    assert state() == ["decided"]
+
+    with half_way("time.sleep(1)", "stopped", "60") as process:
+        eventually((tmp_path / "stopped").exists, process)
+        assert ends(process, signal.SIGTERM) == 0
+    assert state() == ["decided"]
+    row = rows(settings)["audit"]
+    assert (row.outcome, row.claimed_until_ns) == ("stopped", None)
+
+    with half_way("time.sleep(3600)", "cut", "0.5") as process:
+        eventually((tmp_path / "cut").exists, process)
+        assert ends(process, signal.SIGTERM) == 0
+        assert count(process.log, "cut"), process.log.read_text()
+    assert state() == ["decided"]
+
+    with scheduler(tmp_path, environment) as process:
+        eventually(lambda: state() == ["applied"], process)
+        eventually(lambda: rows(settings)["audit"].outcome == "done", process)
+        assert ends(process, signal.SIGTERM) == 0
+    in_graph = workspace.graph.read("MATCH ()-[e:EVALUATED]->() RETURN count(e) AS n")[0]["n"]
+    with workspace.store.reading() as connection:
+        stored = connection.execute(select(func.count()).select_from(tables.prediction)).scalar()
+    assert in_graph == stored == int((~grown.labelled[grown.first.nodes]).sum())
+
+
+@sqlite
+def test_a_file_that_vanishes_is_said_and_work_goes_on_when_it_is_back(workspace, tmp_path):
+    settings = workspace.settings
+    workspace.store.close()
+    files = [path for path in tmp_path.iterdir() if path.name.startswith("ringfence.db")]
+    away = tmp_path / "away"
+    away.mkdir()
+    with scheduler(tmp_path, env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")) as process:
+        eventually(lambda: count(process.log, "done"), process)
+        for path in files:
+            path.rename(away / path.name)
+        eventually(lambda: count(process.log, "store away"), process)
+        eventually(lambda: count(process.log, "not started"), process)
+        assert not Path(settings.audit.url.removeprefix("sqlite:///")).exists()  # no empty one
+        done = count(process.log, "done")
+        for path in away.iterdir():
+            path.rename(tmp_path / path.name)
+        eventually(lambda: count(process.log, "store back"), process)
+        eventually(lambda: count(process.log, "done") > done, process)
+        assert ends(process, signal.SIGTERM) == 0
+    assert "there is no audit store at" in rows(settings)["audit"].failed_words
+
+
+@postgresql
+def test_a_database_that_refuses_everyone_is_survived(workspace, tmp_path, postgres_server):
+    settings = workspace.settings
+    name = make_url(settings.audit.url).database
+    with scheduler(tmp_path, env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")) as process:
+        eventually(lambda: count(process.log, "done"), process)
+        administer(
+            postgres_server,
+            f"ALTER DATABASE {name} ALLOW_CONNECTIONS false",
+            f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'",
+        )
+        eventually(lambda: count(process.log, "store away"), process)
+        done = count(process.log, "done")
+        administer(postgres_server, f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        eventually(lambda: count(process.log, "store back"), process)
+        eventually(lambda: count(process.log, "done") > done, process)
+        assert ends(process, signal.SIGTERM) == 0
+
+
+def administer(server, *statements):
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
+
+
+MINIMAL = """
+[neo4j]
+uri = "bolt://127.0.0.1:1"
+[graph]
+label = "A"
+key = "id"
+features = "x"
+class_property = "y"
+[schedule]
+tick_seconds = 0.1
+stale_seconds = 2
+"""
+
+DEAD = """
+from apscheduler.jobstores.memory import MemoryJobStore
+calls, own = [], MemoryJobStore.get_next_run_time
+def fails(self):
+    calls.append(1)
+    if len(calls) > 20:
+        raise OSError("the job store is locked")
+    return own(self)
+MemoryJobStore.get_next_run_time = fails
+"""
+
+HANGS = """
+import time
+from apscheduler.jobstores.memory import MemoryJobStore
+calls, own = [], MemoryJobStore.get_due_jobs
+def hangs(self, now):
+    calls.append(1)
+    if len(calls) > 20:
+        time.sleep(3600)
+    return own(self, now)
+MemoryJobStore.get_due_jobs = hangs
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("sabotage", "message"), [(DEAD, "thread is dead"), (HANGS, "has not ticked for")]
+)
+def test_the_watchdog_ends_a_process_whose_scheduler_is_dead(tmp_path, sabotage, message):
+    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+    with scheduler(tmp_path, {}, sabotage + MAIN) as process:
+        assert ends(process) == 3
+        assert message in process.log.read_text()
+        assert "supervisor" in process.log.read_text()
+
+
+@pytest.mark.slow
+def test_a_healthy_scheduler_is_left_alone_although_no_store_is_there(tmp_path):
+    """The negative control of the watchdog: without sabotage it lives on."""
+    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+    with scheduler(tmp_path, {}) as process:
+        eventually(lambda: count(process.log, "store away"), process)
+        time.sleep(4)
+        assert process.poll() is None, process.log.read_text()
+        assert count(process.log, "store away") == 1  # said once, not at every poll
+        assert ends(process, signal.SIGTERM) == 0
+
+
+@pytest.mark.slow
+def test_several_projects_share_one_process_and_one_that_fails_does_not_hold_up_the_other(tmp_path):
+    (tmp_path / "ringfence.toml").write_text('project = "one"\n' + MINIMAL)
+    second = tmp_path / "second.toml"
+    second.write_text('project = "two"\n[audit]\nurl = "sqlite:///two.db"\n' + MINIMAL)
+    store = open_store(f"sqlite:///{tmp_path / 'two.db'}")
+    migrate.migrate_sql(store)
+    store.close()
+    with scheduler(tmp_path, {}, MAIN, "--config", str(second), "--json") as process:
+        eventually(
+            lambda: '"event": "failed", "project": "two"' in process.log.read_text(), process
+        )
+        assert '"event": "store away", "project": "one"' in process.log.read_text()
+        assert ends(process, signal.SIGTERM) == 0
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('timezone = "Mars/Olympus"', "Mars/Olympus"),
+        ('score = "0 0 31 2 *"', "never comes"),
+        ('audit = "now and then"', "every 10 minutes"),
+        ('score = ""\naudit = ""\nreconcile = ""\nverify = ""', "switches every job off"),
+    ],
+)
+def test_a_schedule_that_cannot_be_is_refused_at_the_start(tmp_path, line, message):
+    (tmp_path / "ringfence.toml").write_text(MINIMAL + line)
+    with pytest.raises(RingfenceError, match=message):
+        parse_triggers(load(tmp_path / "ringfence.toml", {}))
+
+
+def test_the_plan_can_be_shown_and_one_project_is_named_once(tmp_path):
+    file = tmp_path / "ringfence.toml"
+    file.write_text(MINIMAL + 'timezone = "Europe/Berlin"')
+    arguments = ["schedule", "--check", "--json", "--config", str(file)]
+    plan = json.loads(CliRunner().invoke(app, arguments).stdout)
+    assert [row["job"] for row in plan] == ["score", "audit", "reconcile", "verify"]
+    assert plan[2]["next"][0][11:16] == "03:30"
+    twice = CliRunner().invoke(app, [*arguments, "--config", str(file)])
+    assert "one file per project" in str(twice.exception)

@@ -1,0 +1,30 @@
+"""The examples in the docstrings run and show the numbers they show."""
+
+import doctest
+import importlib
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "conformal.sets",
+        "conformal.fused",
+        "guarantee.law",
+        "hashing",
+        "conformal.mondrian",
+        "conformal.rank",
+        "scores.aps",
+        "scores.base",
+        "scores.daps",
+        "scores.raps",
+        "scores.registry",
+        "scores.tps",
+        "conformal.weights",
+    ],
+)
+def test_the_examples_in_the_docstrings_are_true(name):
+    found = doctest.testmod(importlib.import_module(f"ringfence.models.{name}"))
+    assert found.attempted > 0
+    assert found.failed == 0

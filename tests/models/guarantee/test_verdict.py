@@ -1,0 +1,127 @@
+"""Verdicts have the error rates that they state, however often one looks."""
+
+import numpy as np
+import pytest
+
+from ringfence.models.guarantee.anytime import ANYTIME_DELTA, anytime_low, log_evidence, over_runs
+from ringfence.models.guarantee.law import coverage_p_value
+from ringfence.models.guarantee.selection import Moments, mean_difference, selection_bias
+from ringfence.models.guarantee.verdict import (
+    BROKEN_P,
+    describe_verdict,
+    judge_coverage,
+    labels_needed,
+)
+
+ALPHA = 0.1
+RUNS, PER_RUN, SEQUENCES = 25, 40, 1_500
+
+
+def covered_counts(n, seed, chance=None):
+    """Hits per run of many sequences: the chance is drawn once with the calibration nodes."""
+    rng = np.random.default_rng(seed)
+    rank = int(ALPHA * (n + 1))
+    drawn = rng.beta(n + 1 - rank, rank, SEQUENCES)
+    return rng.binomial(PER_RUN, (drawn if chance is None else chance)[:, None], (SEQUENCES, RUNS))
+
+
+def ever_broken(counts, n):
+    """In how many sequences the anytime bound is crossed at some look, one look after each run."""
+    alarms = 0
+    for hits in counts:
+        looks = (over_runs(n, [PER_RUN] * t, hits[:t], ALPHA) for t in range(1, RUNS + 1))
+        alarms += any(look.p_value < BROKEN_P for look in looks)
+    return alarms / len(counts)
+
+
+@pytest.mark.parametrize("n", [60, 500])
+def test_who_looks_after_every_run_is_alarmed_at_most_once_in_a_hundred_times(n):
+    assert ever_broken(covered_counts(n, seed=n)[:500], n) <= ANYTIME_DELTA + 3 * np.sqrt(
+        ANYTIME_DELTA / 500
+    )
+
+
+def test_the_usual_band_alone_would_cry_wolf_when_one_looks_daily():
+    """The negative control: the same sequences, the per-look p-value taken at every look."""
+    n, hits = 500, covered_counts(500, seed=500)[:300]
+    total = hits.cumsum(axis=1)
+    wolf = [
+        any(
+            coverage_p_value(n, PER_RUN * (t + 1), int(row[t]), ALPHA) < BROKEN_P
+            for t in range(RUNS)
+        )
+        for row in total
+    ]
+    assert np.mean(wolf) > 2 * ANYTIME_DELTA
+
+
+def test_a_single_look_calls_a_kept_promise_broken_at_most_once_in_a_hundred_times():
+    n, hits = 100, covered_counts(100, seed=1).sum(axis=1)
+    m = RUNS * PER_RUN
+    verdicts = {k: judge_coverage(n, m, m, int(k), ALPHA).verdict for k in set(hits.tolist())}
+    broken = np.mean([verdicts[k] == "broken" for k in hits.tolist()])
+    assert broken <= BROKEN_P + 3 * np.sqrt(BROKEN_P / SEQUENCES)
+
+
+def test_a_promise_that_breaks_half_way_is_found_although_it_began_well():
+    hits = covered_counts(500, seed=3, chance=np.full(SEQUENCES, 0.9))[:200]
+    hits[:, RUNS // 2 :] = np.random.default_rng(4).binomial(
+        PER_RUN, 0.75, (len(hits), RUNS - RUNS // 2)
+    )
+    assert ever_broken(hits, 500) > 0.95
+
+
+def test_evidence_falls_with_every_hit_and_the_bound_is_where_it_reaches_the_alarm():
+    n, m = 80, 150
+    evidence = [log_evidence(n, m, k, ALPHA) for k in range(m + 1)]
+    assert (np.diff(evidence) < 0).all()
+    low = round(anytime_low(n, m, ALPHA) * m)
+    assert evidence[low] < -np.log(ANYTIME_DELTA) <= evidence[low - 1]
+
+
+def test_evidence_is_a_fair_bet_when_all_is_well():
+    """Mean 1 under the beta-binomial law, for every number of labels."""
+    from ringfence.models.guarantee.law import _law
+
+    for m in (1, 7, 60):
+        law = _law(50, m, ALPHA)
+        bets = np.exp([log_evidence(50, m, k, ALPHA) for k in range(m + 1)])
+        assert np.isclose((law * bets).sum(), 1.0)
+
+
+def test_the_daily_verdict_is_broken_by_the_anytime_bound_alone_and_says_so():
+    counts = {"n": 100, "evaluated": 500, "known": 400, "covered": 300, "alpha": ALPHA}
+    single = judge_coverage(**counts)
+    assert (single.verdict, single.raised_by) == ("broken", "usual band")
+    daily = judge_coverage(**counts, anytime_p=0.2)
+    assert (daily.verdict, daily.raised_by) == ("watch", "usual band")
+    both = judge_coverage(**counts, anytime_p=0.001)
+    assert both.verdict == "broken"
+    assert "anytime bound" in describe_verdict(both, 500, 400, ALPHA)
+
+
+def test_too_little_says_how_many_runs_more_but_a_disaster_is_said_at_once():
+    few = judge_coverage(100, 112, 12, 11, ALPHA)
+    assert describe_verdict(few, 112, 12, ALPHA, runs=2).endswith("(12 of 112; about 3 runs more)")
+    assert judge_coverage(100, 112, 12, 0, ALPHA).verdict == "broken"
+    assert labels_needed(100, ALPHA) > 12
+
+
+def test_looking_at_many_groups_is_paid_for():
+    alone = judge_coverage(200, 100, 100, 80, ALPHA)
+    among = judge_coverage(200, 100, 100, 80, ALPHA, comparisons=20)
+    assert among.p_value == pytest.approx(20 * alone.p_value)
+    assert (alone.verdict, among.verdict) == ("watch", "kept")
+
+
+def test_a_biased_sample_is_called_so_and_a_fair_one_is_not():
+    rng = np.random.default_rng(0)
+    degree = rng.poisson(6, 4_000).astype(float)
+
+    def compare(known):
+        parts = [degree[known], degree[~known]]
+        moments = [Moments(len(one), one.sum(), (one**2).sum()) for one in parts]
+        return selection_bias(len(parts[0]), len(parts[1]), [mean_difference("degree", *moments)])
+
+    assert "biased sample" in compare(rng.random(4_000) < degree / 12)[1]
+    assert compare(rng.random(4_000) < 0.5)[0] < 0.1
