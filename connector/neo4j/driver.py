@@ -27,6 +27,7 @@ from neo4j.exceptions import (
     DriverError,
     IncompleteCommit,
     Neo4jError,
+    ResultFailedError,
     ServiceUnavailable,
 )
 from neo4j.vector import Vector
@@ -194,6 +195,11 @@ def explained(uri: str) -> Iterator[None]:
         ) from None
     except Neo4jError as error:
         raise _refused(uri, error) from None
+    except ResultFailedError as error:
+        # what a transaction that ends after a refused statement may raise in place of the refusal
+        if not isinstance(error.__cause__, Neo4jError):
+            raise
+        raise _refused(uri, error.__cause__) from None
 
 
 def _refused(uri: str, error: Neo4jError) -> RingfenceError:
