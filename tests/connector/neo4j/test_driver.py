@@ -21,11 +21,12 @@ def test_a_statement_that_is_refused_half_way_through_a_stream_names_the_refusal
 
 def test_a_result_that_fails_with_another_one_names_the_refusal(opened):
     """The driver may raise ResultFailedError when the transaction ends, not the refusal itself."""
-    with (
-        pytest.raises(GraphError, match="Neo4j refused a statement"),
-        opened._session(fetch_size=2) as session,
-        session.begin_transaction() as transaction,
-    ):
+    with pytest.raises(GraphError, match="Neo4j refused a statement"):
+        _fail_a_result_with_another(opened)
+
+
+def _fail_a_result_with_another(opened):
+    with opened._session(fetch_size=2) as session, session.begin_transaction() as transaction:
         rows = transaction.run("UNWIND range(1, 100) AS i RETURN i")
         with pytest.raises(Neo4jError):
             transaction.run("RETURN 1 / 0").consume()
