@@ -10,6 +10,7 @@ from ringfence.models.inference.graph import (
     neighbour_counts,
 )
 from ringfence.models.inference.layers.base import InferencePlan
+from ringfence.models.inference.neighbourhood import Neighbourhood, neighbourhood
 from ringfence.models.inference.plan import plan_of
 from ringfence.models.inference.state import Tables, empty_tables
 
@@ -18,6 +19,7 @@ __all__ = [
     "Incoming",
     "InferenceGraph",
     "InferencePlan",
+    "Neighbourhood",
     "Outputs",
     "Tables",
     "empty_tables",
@@ -26,5 +28,6 @@ __all__ = [
     "graph_of",
     "incoming",
     "neighbour_counts",
+    "neighbourhood",
     "plan_of",
 ]

@@ -1,0 +1,44 @@
+"""Means of the neighbours' scores, compiled; sums of whole numbers, so their order is no matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ringfence.models.compile import compiled
+
+Array = Any
+
+#: A score is a whole number of units, and the rest a whole number of units times 2^-34. Sums of
+#: 2^28 of either, the most nodes that a mirror holds, fit into 63 bits.
+DIGITS = 34
+FINE = 2.0**-DIGITS
+
+
+@compiled
+def diffuse(
+    scores: Array, places: Array, offsets: Array, neighbours: Array,
+    diffusion: float, unit: float, out: Array,
+) -> None:  # fmt: skip
+    """out_i = (1 - d) s_i + d mean of s_j over the neighbours j; s_i where there are none."""
+    width = scores.shape[1]
+    whole, rest = np.empty(width, np.int64), np.empty(width, np.int64)
+    for i in range(len(places)):
+        own = scores[places[i]]
+        count = offsets[i + 1] - offsets[i]
+        if count == 0:
+            out[i] = own
+            continue
+        whole[:] = 0
+        rest[:] = 0
+        for e in range(offsets[i], offsets[i + 1]):
+            row = scores[neighbours[e]]
+            for c in range(width):
+                units = row[c] / unit
+                floor = np.floor(units)
+                whole[c] += np.int64(floor)
+                rest[c] += np.int64(np.rint((units - floor) / FINE))
+        for c in range(width):
+            mean = (np.float64(whole[c]) + np.float64(rest[c]) * FINE) * unit / count
+            out[i, c] = (1.0 - diffusion) * own[c] + diffusion * mean
