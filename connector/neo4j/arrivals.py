@@ -39,8 +39,11 @@ def read_arrivals(
 ) -> Arrivals | None:
     """Read times of nodes and edges; None where there are too few.
 
-    `watermarks` are the sorted times up to which runs have read the graph.
+    `watermarks` are the sorted times up to which runs have read the graph. Where nodes have no
+    creation time there is no order to read either.
     """
+    if not mapping.created_at:
+        return None
     rows, times = _read_nodes(graph, mapping)
     edges = [
         (min(rows[a], rows[b]), max(rows[a], rows[b]), ns)

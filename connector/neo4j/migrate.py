@@ -10,7 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ringfence.connector.errors import GraphError, WrongVersion
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import GraphMapping, NodeMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 
@@ -96,24 +96,41 @@ def _applied(graph: Graph, known: list[CypherFile]) -> set[int]:
 
 
 def create_user_indexes(graph: Graph, mapping: GraphMapping) -> list[str]:
-    """Create the unique constraint and range indexes that reading by key and time needs."""
+    """Create the unique constraints and range indexes that reading by key and time needs.
+
+    With several labels every label gets its constraint: context is found by its key.
+    """
     before = _schema_names(graph)
-    label, key, created = quote(mapping.label), quote(mapping.key), quote(mapping.created_at)
-    try:
-        graph.run(f"CREATE CONSTRAINT IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
-    except GraphError as error:
-        if "ConstraintCreationFailed" in error.found:
-            raise _duplicates(graph, mapping) from None
-        if index := _plain_index(graph, mapping):
-            raise _index_in_the_way(mapping, index) from None
-        raise
-    graph.run(f"CREATE INDEX IF NOT EXISTS FOR (n:{label}) ON (n.{created})")
-    for relationship in mapping.relationships:
+    for node in _labels(mapping):
+        _require_unique(graph, node)
+        if node.created_at:
+            label, created = quote(node.label), quote(node.created_at)
+            graph.run(f"CREATE INDEX IF NOT EXISTS FOR (n:{label}) ON (n.{created})")
+    typed = mapping.typed
+    for relationship in mapping.relationships if typed is None else typed.relations:
         if relationship.created_at:
             kind, time = quote(relationship.type), quote(relationship.created_at)
             graph.run(f"CREATE INDEX IF NOT EXISTS FOR ()-[r:{kind}]-() ON (r.{time})")
     graph.read("CALL db.awaitIndexes(600)")
     return [f"graph index on {what}" for what in sorted(_schema_names(graph) - before)]
+
+
+def _labels(mapping: GraphMapping) -> tuple[NodeMapping, ...]:
+    if mapping.typed is not None:
+        return mapping.typed.nodes
+    return (NodeMapping(mapping.label, mapping.key, created_at=mapping.created_at),)
+
+
+def _require_unique(graph: Graph, node: NodeMapping) -> None:
+    label, key = quote(node.label), quote(node.key)
+    try:
+        graph.run(f"CREATE CONSTRAINT IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
+    except GraphError as error:
+        if "ConstraintCreationFailed" in error.found:
+            raise _duplicates(graph, node) from None
+        if index := _plain_index(graph, node):
+            raise _index_in_the_way(node, index) from None
+        raise
 
 
 def _schema_names(graph: Graph) -> set[str]:
@@ -133,12 +150,12 @@ RETURN name
 """
 
 
-def _plain_index(graph: Graph, mapping: GraphMapping) -> str | None:
+def _plain_index(graph: Graph, mapping: NodeMapping) -> str | None:
     rows = graph.read(PLAIN_INDEXES, label=mapping.label, key=mapping.key)
     return str(rows[0]["name"]) if rows else None
 
 
-def _index_in_the_way(mapping: GraphMapping, index: str) -> GraphError:
+def _index_in_the_way(mapping: NodeMapping, index: str) -> GraphError:
     return GraphError(
         found=f"an ordinary index, {index}, stands on {mapping.key} of :{mapping.label}; Neo4j "
         "makes no unique constraint beside it",
@@ -147,7 +164,7 @@ def _index_in_the_way(mapping: GraphMapping, index: str) -> GraphError:
     )
 
 
-def _duplicates(graph: Graph, mapping: GraphMapping) -> GraphError:
+def _duplicates(graph: Graph, mapping: NodeMapping) -> GraphError:
     label, key = quote(mapping.label), quote(mapping.key)
     rows = graph.read(
         f"MATCH (n:{label}) WITH n.{key} AS key, count(*) AS nodes WHERE nodes > 1 "

@@ -1,34 +1,41 @@
-"""`[graph]`: where nodes, features, classes and times stand in the graph of the user."""
+"""`[graph]`: where nodes, features, classes and times stand in the graph of the user.
+
+One label with one vector of numbers is written in `[graph]` itself. Several labels, or columns of
+other kinds, are written as `[[graph.nodes]]`; `jobs/config/labels.py` has those tables.
+"""
 
 from __future__ import annotations
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from ringfence.connector.mapping import TimeKind
+from ringfence.connector.mapping import (
+    GraphMapping,
+    RelationshipMapping,
+    TimeKind,
+    TypedMapping,
+)
+from ringfence.jobs.config.labels import (
+    ColumnTable,
+    NodeSettings,
+    RelationshipSettings,
+    check_nodes,
+    check_relations,
+    node_mappings,
+    relation_mappings,
+)
 from ringfence.jobs.config.section import Section
 
-
-class RelationshipSettings(Section):
-    """One relationship type that carries messages."""
-
-    type: str = Field(description="Relationship type.")
-    undirected: bool = Field(
-        True, description="Messages flow both ways; false keeps the stored direction."
-    )
-    created_at: str | None = Field(
-        "created_at",
-        description="Property with the creation time. An empty text says there is none: then "
-        "relationships are read together with the new nodes they touch.",
-    )
+ONE_LABEL_SETTINGS = ("label", "key", "features", "created_at")
 
 
 class GraphSettings(Section):
     """Where nodes, features, classes and times stand in your graph."""
 
-    label: str = Field(description="Label of the nodes to predict.")
-    key: str = Field(description="Property that is unique per node (text or number).")
+    label: str = Field("", description="Label of the nodes to predict.")
+    key: str = Field("", description="Property that is unique per node (text or number).")
     features: str | list[str] = Field(
-        description="One property that holds a list of numbers, or a list of numeric properties."
+        "",
+        description="One property that holds a list of numbers, or a list of numeric properties.",
     )
     class_property: str = Field(description="Property with the known class; absent where unknown.")
     labelled_at: str | None = Field(
@@ -43,11 +50,102 @@ class GraphSettings(Section):
         description="Type of every `created_at`: `zoned` or `local` datetimes (local ones are read "
         "as UTC) or integer `milliseconds` since 1970.",
     )
+    nodes: list[NodeSettings] = Field(
+        default_factory=list,
+        description="Several labels, or columns that aren't numbers: in place of `label`, `key`, "
+        "`features` and `created_at`, which say the same for one label with numbers.",
+    )
     relationships: list[RelationshipSettings] = Field(
         default_factory=list, description="Relationship types that carry messages."
+    )
+    columns: ColumnTable = Field(
+        default_factory=dict,
+        description='By label and property (`[graph.columns.Account]`, `city = "leave"`): `use`, '
+        "`leave`, a kind, or a table of use, kind and options. Only beside `[[graph.nodes]]`.",
     )
     manage_indexes: bool = Field(
         True,
         description="`ringfence migrate` may create the unique constraint on `key` and the range "
         "indexes on `created_at` that reading needs.",
     )
+
+    @model_validator(mode="after")
+    def _one_form(self) -> GraphSettings:
+        if self.nodes:
+            self._check_several_labels()
+        else:
+            self._check_one_label()
+        return self
+
+    def _check_several_labels(self) -> None:
+        given = [name for name in ONE_LABEL_SETTINGS if name in self.model_fields_set]
+        if given:
+            raise ValueError(
+                f"{given[0]} stands beside [[graph.nodes]]; write it in the table of its label"
+            )
+        never = {self.class_property: "the class_property"}
+        if self.labelled_at:
+            never[self.labelled_at] = "labelled_at"
+        check_nodes(self.nodes, self.columns, never)
+        check_relations(self.nodes, self.relationships)
+
+    def _check_one_label(self) -> None:
+        for name in ("label", "key", "features"):
+            if name not in self.model_fields_set:
+                raise ValueError(f"{name} is missing")
+        names = [self.features] if isinstance(self.features, str) else self.features
+        if not names or "" in names:
+            raise ValueError(
+                "features names no property; name one that holds a list of numbers, or numeric "
+                "ones, or feed other kinds of columns: ringfence init writes [[graph.nodes]]"
+            )
+        typed = [
+            one.type
+            for one in self.relationships
+            if one.source or one.target or one.after_evaluation
+        ]
+        if typed:
+            raise ValueError(
+                f"relationship {typed[0]} has from, to or after_evaluation, which needs "
+                "[[graph.nodes]]"
+            )
+        if self.columns:
+            raise ValueError("columns needs [[graph.nodes]]")
+
+    def mapping(self) -> GraphMapping:
+        """Return the names in the user's graph as the connector takes them."""
+        if self.nodes:
+            return self._typed_mapping()
+        return GraphMapping(
+            label=self.label,
+            key=self.key,
+            features=(self.features,) if isinstance(self.features, str) else tuple(self.features),
+            features_are_list=isinstance(self.features, str),
+            class_property=self.class_property,
+            created_at=self.created_at,
+            time_kind=self.time_kind,
+            relationships=tuple(
+                RelationshipMapping(r.type, r.undirected, r.created_at or None)
+                for r in self.relationships
+            ),
+        )
+
+    def _typed_mapping(self) -> GraphMapping:
+        nodes = node_mappings(self.nodes, self.columns)
+        relations = relation_mappings(nodes, self.relationships)
+        classified = nodes[0]
+        return GraphMapping(
+            label=classified.label,
+            key=classified.key,
+            features=(),
+            features_are_list=False,
+            class_property=self.class_property,
+            created_at=classified.created_at or "",
+            time_kind=self.time_kind,
+            relationships=tuple(
+                RelationshipMapping(r.type, r.undirected, r.created_at)
+                for r in relations
+                if r.source == r.target == 0
+            ),
+            typed=TypedMapping(nodes, relations, self.class_property, self.time_kind),
+        )

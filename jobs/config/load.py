@@ -17,7 +17,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from ringfence.connector.errors import ConfigError
-from ringfence.jobs.config.settings import SECRETS, RelationshipSettings, Settings, tables
+from ringfence.jobs.config.nested import NESTED_TABLES, setting_names
+from ringfence.jobs.config.settings import SECRETS, Settings, tables
 
 DEFAULT_FILE = "ringfence.toml"
 PREFIX = "RINGFENCE_"
@@ -136,19 +137,25 @@ def _doctor(path: Path) -> str:
 
 def _one_line(item: dict[str, Any]) -> str:
     where = [str(part) for part in item["loc"]]
+    if item["type"] == "value_error" and where in [[name] for name, _ in tables()]:
+        return f"[{where[0]}] {_message(item)}"
     name = f"[{where[0]}] {'.'.join(where[1:])}" if len(where) > 1 else where[-1] if where else ""
     if item["type"] == "extra_forbidden":
         section = where[0] if len(where) > 1 else ""
         siblings = [key for table, key in known_keys() if table == section]
         if not section:
             siblings += list(Settings.model_fields)
-        elif section == "graph" and len(where) > 2:
-            siblings = list(RelationshipSettings.model_fields)
+        elif len(where) > 2 and (nested := NESTED_TABLES.get(f"{where[0]}.{where[1]}")):
+            siblings = setting_names(nested[0])
         return f"there is no setting {name}" + _nearest(where[-1], siblings)
     if item["type"] == "missing":
         return f"{name} is missing"
-    message = item["msg"].removeprefix("Value error, ")
+    message = _message(item)
     return f"{name}: {message[:1].lower()}{message[1:]}" if name else message
+
+
+def _message(item: dict[str, Any]) -> str:
+    return str(item["msg"]).removeprefix("Value error, ")
 
 
 def _anchored(settings: Settings, folder: Path) -> Settings:

@@ -9,8 +9,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ringfence.jobs.config.load import variable
+from ringfence.jobs.config.nested import NESTED_TABLES, setting_name
 from ringfence.jobs.config.section import Section
-from ringfence.jobs.config.settings import SECRETS, RelationshipSettings, Settings, tables
+from ringfence.jobs.config.settings import SECRETS, Settings, tables
 
 HEAD = """# Configuration
 
@@ -32,7 +33,9 @@ TYPE_NAMES = {
     "bool": "true or false",
     "Path": "path",
     "datetime": "date and time",
+    "NodeSettings": "tables",
     "RelationshipSettings": "tables",
+    "ColumnSettings": "table",
 }
 
 
@@ -47,13 +50,16 @@ def reference() -> str:
     ]
     for name, kind in sections.items():
         parts += _section(name, kind)
-    parts += _section("graph.relationships", RelationshipSettings, "[[graph.relationships]]")
+    for name, (kind, title) in NESTED_TABLES.items():
+        parts += _section(name, kind, title)
     return "\n".join(parts) + "\n"
 
 
 def _section(name: str, kind: type[Section], title: str | None = None) -> list[str]:
     lines = [f"\n## {title or f'[{name}]'}\n", f"{str(kind.__doc__).splitlines()[0]}\n", _header()]
-    return lines + [_line(name, key, field) for key, field in kind.model_fields.items()]
+    return lines + [
+        _line(name, setting_name(key, field), field) for key, field in kind.model_fields.items()
+    ]
 
 
 def _header() -> str:
@@ -72,6 +78,8 @@ def _line(section: str, name: str, field: FieldInfo) -> str:
 def _type(kind: Any) -> str:
     if get_args(kind) and str(get_origin(kind)).endswith("Literal"):
         return " or ".join(f"`{value}`" for value in get_args(kind))
+    if get_origin(kind) is dict:
+        return f"table of {_type(get_args(kind)[1])}"
     if get_origin(kind) is list:
         return f"list of {_type(get_args(kind)[0])}"
     if get_args(kind):

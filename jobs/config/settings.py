@@ -12,12 +12,13 @@ from typing import Any, get_args
 
 from pydantic import Field, SecretStr
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import GraphMapping
 from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.jobs.config.audit import AuditSettings
 from ringfence.jobs.config.conformal import ConformalSettings
 from ringfence.jobs.config.engine import EngineSettings
-from ringfence.jobs.config.graph import GraphSettings, RelationshipSettings
+from ringfence.jobs.config.graph import GraphSettings
+from ringfence.jobs.config.labels import ColumnSettings, NodeSettings, RelationshipSettings
 from ringfence.jobs.config.model import ModelSettings
 from ringfence.jobs.config.neo4j import Neo4jSettings
 from ringfence.jobs.config.schedule import ScheduleSettings
@@ -28,11 +29,13 @@ __all__ = [
     "SECRETS",
     "AlarmSettings",
     "AuditSettings",
+    "ColumnSettings",
     "ConformalSettings",
     "EngineSettings",
     "GraphSettings",
     "ModelSettings",
     "Neo4jSettings",
+    "NodeSettings",
     "RelationshipSettings",
     "ScheduleSettings",
     "ServeSettings",
@@ -59,20 +62,7 @@ class Settings(Section):
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
-        g = self.graph
-        return GraphMapping(
-            label=g.label,
-            key=g.key,
-            features=(g.features,) if isinstance(g.features, str) else tuple(g.features),
-            features_are_list=isinstance(g.features, str),
-            class_property=g.class_property,
-            created_at=g.created_at,
-            time_kind=g.time_kind,
-            relationships=tuple(
-                RelationshipMapping(r.type, r.undirected, r.created_at or None)
-                for r in g.relationships
-            ),
-        )
+        return self.graph.mapping()
 
     def digest(self) -> str:
         """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""

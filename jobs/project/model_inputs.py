@@ -14,9 +14,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import GraphMapping, TypedMapping
 from ringfence.connector.store.engine import dumps
 
+WAYS = {True: "undirected", False: "directed"}
 NOT_BOUND = (
     "the model was trained before models were bound to [graph]: a changed label, feature or "
     "relationship type would not be noticed; ringfence train binds the next one"
@@ -65,13 +66,34 @@ def _inputs(mapping: GraphMapping) -> dict[str, Any]:
     >>> _inputs(GraphMapping(*names))["relationships"]
     ['PAID (directed)']
     """
-    ways = {True: "undirected", False: "directed"}
+    if mapping.typed is not None:
+        return _typed_inputs(mapping.typed)
     return {
         "label": mapping.label,
         "key": mapping.key,
         "features": mapping.features[0] if mapping.features_are_list else list(mapping.features),
         "class_property": mapping.class_property,
-        "relationships": [f"{r.type} ({ways[r.undirected]})" for r in mapping.relationships],
+        "relationships": [f"{r.type} ({WAYS[r.undirected]})" for r in mapping.relationships],
+    }
+
+
+def _typed_inputs(typed: TypedMapping) -> dict[str, Any]:
+    """The same of several labels; the order of labels, columns and types is part of it."""
+    relations = [
+        f"{typed.describe(one)} ({WAYS[one.undirected]}"
+        f"{', after evaluation' if one.after_evaluation else ''})"
+        for one in typed.relations
+    ]
+    return {
+        "class_property": typed.class_property,
+        "nodes": [[node.label, node.key, list(node.column_names)] for node in typed.nodes],
+        "columns": {
+            f"{node.label}.{column.name}": [column.kind, dict(column.options)]
+            for node in typed.nodes
+            for column in node.columns
+            if column.kind or column.options
+        },
+        "relationships": relations,
     }
 
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringfence.connector.errors import FolderError
+from ringfence.connector.errors import ConfigError, FolderError
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.driver import Graph, connect
 from ringfence.connector.neo4j.embedded import ServerInfo, find_running, running
@@ -67,6 +67,13 @@ class Workspace:
 
     def reader(self, progress: ReadProgress) -> GraphReader:
         """Return how this project reads its graph."""
+        if self.mapping.typed is not None:
+            raise ConfigError(
+                found="[[graph.nodes]] describes several labels or raw columns",
+                needed="one label with numbers ([graph] label, key, features): this version checks "
+                "and indexes the other form, and does not train or score it yet",
+                next_step="ringfence doctor   (checks the mapping against the graph)",
+            )
         engine = self.settings.engine
         return GraphReader(
             self.graph,

@@ -34,7 +34,7 @@ LABEL_CHECKS: tuple[Callable[[LabelInGraph], Iterator[Finding]], ...] = (
 def check_graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
     """Run every check of the graph; without nodes of the label the others have no subject."""
     yield attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
-    label = settings.graph.label
+    label = settings.mapping().label
     counts = count_labels(graph)
     if not counts.get(label):
         named = list(counts.items())[:LABELS_NAMED]
