@@ -1,4 +1,4 @@
-"""The records that cross the rooms' borders: run, prediction, coverage row, member, alarm.
+"""The records that cross the rooms' borders: run, prediction, label, coverage row, alarm, entry.
 
 `connector.store.rows` makes them from the SQL rows of the same columns; scoring, auditing, pages,
 reports and tests use them as they are. JSON columns are decoded, times are integer nanoseconds
@@ -15,6 +15,9 @@ Role = Literal["train", "validation", "calibration"]
 ROLES: tuple[Role, ...] = get_args(Role)
 RunState = Literal["decided", "applied"]
 Slice = Literal["run", "window", "total", "class", "group"]
+NO_OPTIONS = "{}"
+UNREADABLE = "unreadable"
+"""Kind of a chain entry whose body is no JSON object any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class RunFacts:
     """What a scoring run knows of itself when it decides; the store adds number, state and times.
 
     `calibration_scores` are quantiles of the calibration scores on the graph of this run, `watch`
-    the state of the exchangeability monitor after it, as JSON values.
+    the state of the exchangeability monitor after it, as JSON values; `options` are the other
+    settings that shaped the sets, where they are not the defaults, as canonical JSON.
     """
 
     started_ns: int
@@ -49,6 +53,7 @@ class RunFacts:
     notes: tuple[str, ...]
     calibration_scores: tuple[float, ...] | None
     watch: Mapping[str, Any] | None
+    options: str = NO_OPTIONS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +186,26 @@ class KnownClass:
 
 
 @dataclass(frozen=True, slots=True)
+class Label:
+    """A class that became known, and whether the set and the naive set held it."""
+
+    node_key: str
+    label: str
+    covered: bool
+    covered_naive: bool
+    unseen: bool
+    happened_ns: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoticedLabel(Label):
+    """A label as SQL holds it, with the time at which an audit noticed it."""
+
+    project: str
+    noticed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class RejectedNode:
     """A node that could not be used, with the reason for its quarantine."""
 
@@ -210,3 +235,35 @@ class AlarmEvent:
     state: str
     words: str
     delivered: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChainEntry:
+    """An entry of the audit chain; `body` is the canonical JSON text that is sealed.
+
+    `facts` are the body's values; an entry whose body is no JSON object any more has the kind
+    UNREADABLE and nothing else.
+    """
+
+    project: str
+    n: int
+    body: str
+    prev: str
+    hash: str
+    facts: Mapping[str, Any]
+
+    @property
+    def kind(self) -> str:
+        """What was written down: decided, audited, classes, trained, alarm, …"""
+        return str(self.facts["kind"])
+
+    @property
+    def at_ns(self) -> int | None:
+        """When it was written; None in entries of the first version."""
+        return self.facts.get("at_ns")
+
+    @property
+    def actor(self) -> str:
+        """Who wrote it: verb, host and process; empty in entries of the first version."""
+        actor = self.facts.get("actor")
+        return f"{actor['verb']} on {actor['host']}, process {actor['process']}" if actor else ""

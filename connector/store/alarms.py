@@ -24,8 +24,8 @@ from ringfence.connector.store.writer import Writer
 class AlarmFacts:
     """What rules judge: the newest model's worst total, the last run, the newest class noticed.
 
-    `totals` are the newest model's totals under each of its terms (rule, alpha); `unseen` counts
-    nodes by classes that the model never saw; `now_ns` is the database's time.
+    `totals` are the newest model's totals under each of its terms (rule, score, alpha, …);
+    `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time.
     """
 
     total: StoredCoverage | None

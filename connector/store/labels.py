@@ -24,7 +24,7 @@ from sqlalchemy import (
     update,
 )
 
-from ringfence.connector.records import KnownClass
+from ringfence.connector.records import KnownClass, Label, NoticedLabel
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
@@ -46,25 +46,6 @@ class OpenPrediction:
     label: str | None
     threshold_naive: float | None
     model: str
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """A class that became known, and whether the set and the naive set held it."""
-
-    node_key: str
-    label: str
-    covered: bool
-    covered_naive: bool
-    unseen: bool
-    happened_ns: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoticedLabel(Label):
-    """A label as SQL holds it, with the time at which an audit noticed it."""
-
-    noticed_ns: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +158,10 @@ def label_rows_digest(labels: Sequence[Label]) -> str:
 def history(store: Store, project: str, node_key: str) -> list[NoticedLabel]:
     """Return every class of a node that was noticed, oldest first."""
     query = (
-        select(
-            label.c.node_key, label.c.label, label.c.covered, label.c.covered_naive,
-            label.c.unseen, label.c.happened_ns, label.c.noticed_ns,
-        )
+        select(label)
         .where(label.c.project == project, label.c.node_key == node_key)
         .order_by(label.c.noticed_ns)
-    )  # fmt: skip
+    )
     with store.reading() as connection:
         return [NoticedLabel(**row._asdict()) for row in connection.execute(query)]
 

@@ -15,9 +15,11 @@ from typing import Any
 from sqlalchemy import Row
 
 from ringfence.connector.records import (
+    UNREADABLE,
     AlarmEvent,
     AlarmState,
     AuditMark,
+    ChainEntry,
     CoverageRow,
     Prediction,
     Run,
@@ -138,3 +140,14 @@ def alarm_event_from_row(row: Row[Any]) -> AlarmEvent:
     """Return a row of the table `alarm_event` as a record."""
     channels = tuple(row.delivered.split())
     return AlarmEvent(row.n, row.at_ns, row.rule, row.was, row.state, row.words, channels)
+
+
+def chain_entry_from_row(row: Row[Any]) -> ChainEntry:
+    """Return a row of the table `audit` as a record; a body that was damaged is UNREADABLE."""
+    try:
+        facts = json.loads(row.body)
+    except ValueError:
+        facts = None
+    if not isinstance(facts, dict) or not isinstance(facts.get("kind"), str):
+        facts = {"kind": UNREADABLE}
+    return ChainEntry(**row._asdict(), facts=facts)

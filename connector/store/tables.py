@@ -21,6 +21,8 @@ from sqlalchemy import (
     Text,
 )
 
+from ringfence.connector.records import NO_OPTIONS
+
 metadata = MetaData()
 
 lease = Table(
@@ -95,13 +97,15 @@ run = Table(
     Column("timings", Text, nullable=False),
     Column("calibration_scores", Text),
     Column("watch", Text),
+    Column("options", Text, nullable=False, server_default=NO_OPTIONS),
     PrimaryKeyConstraint("project", "seq"),
     CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
 )
 """One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
 
 `calibration_scores` are quantiles of the calibration scores on the graph of this run, as JSON;
-`watch` is the state of the exchangeability monitor after it."""
+`watch` is the state of the exchangeability monitor after it; `options` are the settings beside
+rule, score and alpha that shaped the sets (a half-life, …) where they are not the defaults."""
 
 prediction = Table(
     "prediction",

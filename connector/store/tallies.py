@@ -12,8 +12,8 @@ from ringfence.connector.store.engine import Store
 from ringfence.connector.store.tables import grouping, label, prediction, run
 
 By = Literal["run", "class", "group"]
-Terms = tuple[str, str, float, bool]
-"""Model, rule, alpha, and whether all calibration nodes counted alike."""
+Terms = tuple[str, str, str, float, str, bool]
+"""Model, rule, score, alpha, the other options, whether all calibration nodes counted alike."""
 
 COUNTS = (
     "evaluated", "known", "covered", "covered_naive", "unseen",
@@ -35,7 +35,9 @@ class Tally:
     seq: int
     model: str
     rule: str
+    score: str
     alpha: float
+    options: str
     n_calibration: int
     effective_calibration: float
     name: str
@@ -50,7 +52,7 @@ class Tally:
         nodes counts for all, so a single one would widen the band of every run before it.
         """
         weighted = self.effective_calibration != self.n_calibration
-        return self.model, self.rule, self.alpha, not weighted
+        return self.model, self.rule, self.score, self.alpha, self.options, not weighted
 
 
 def tallies(
@@ -80,7 +82,9 @@ def merged(parts: Sequence[Tally]) -> Tally:
         last.seq,
         last.model,
         last.rule,
+        last.score,
         last.alpha,
+        last.options,
         min(part.n_calibration for part in parts),
         min(part.effective_calibration for part in parts),
         last.name,
@@ -95,8 +99,8 @@ def _query(project: str, version: str, classes: int, by: By, as_of_ns: int | Non
     name: Any = {"run": "", "class": known.c.label, "group": _group_name()}[by]
     name = func.coalesce(name, "") if by == "run" else name
     terms = (
-        run.c.seq, run.c.model, run.c.rule, run.c.alpha, run.c.n_calibration,
-        run.c.effective_calibration,
+        run.c.seq, run.c.model, run.c.rule, run.c.score, run.c.alpha, run.c.options,
+        run.c.n_calibration, run.c.effective_calibration,
     )  # fmt: skip
     query = (
         select(*terms, name.label("name"), *_counts(known, noticed, classes), *_sums(noticed))
@@ -174,7 +178,9 @@ def _tally(row: Any) -> Tally:
         int(row["seq"]),
         row["model"],
         row["rule"],
+        row["score"],
         row["alpha"],
+        row["options"],
         int(row["n_calibration"]),
         float(row["effective_calibration"]),
         row["name"],

@@ -25,8 +25,8 @@ def coverage_rows(
 ) -> list[CoverageRow]:
     """Return every row: of each terms in the order of its runs, that of the last run at the end.
 
-    Runs of the same terms (model, rule, alpha) count together wherever they recur, so that a
-    changed configuration, also one that is changed back, leaves out none of them. Nodes of
+    Runs of the same terms (model, rule, score, alpha, other options) count together wherever they
+    recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
     different runs of one model share its calibration nodes, and each is evaluated once: the law
     for all of them together is the same beta-binomial with the larger m.
     """

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringfence.connector.records import KnownClass, Prediction
-from ringfence.connector.store.labels import NoticedLabel, OpenPrediction, judge
+from ringfence.connector.records import KnownClass, NoticedLabel, Prediction
+from ringfence.connector.store.labels import OpenPrediction, judge
 from ringfence.connector.store.predictions import degree_digest, payload_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 

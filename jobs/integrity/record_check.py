@@ -17,10 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ringfence.connector.records import Prediction
+from ringfence.connector.records import NO_OPTIONS, NoticedLabel, Prediction
 from ringfence.connector.store.coverage import MOVING
 from ringfence.connector.store.groups import groups_digest
-from ringfence.connector.store.labels import NoticedLabel, label_rows_digest, labels_digest
+from ringfence.connector.store.labels import label_rows_digest, labels_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
@@ -83,6 +83,7 @@ def _run_edits(record: AuditRecord) -> Iterator[str]:
         else:
             sealed = dict(recorded[seq]["run"])
             sealed.pop("timings", None)
+            sealed.setdefault("options", NO_OPTIONS)  # runs of older versions have none
             if "token" in recorded[seq]:
                 sealed["token"] = recorded[seq]["token"]
             if changed := [name for name, value in sealed.items() if row[name] != value]:

@@ -16,6 +16,7 @@ from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
 from ringfence.connector.records import Member, Prediction, RunFacts
+from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.models import members
 from ringfence.connector.store.runs import Decision, finite
 from ringfence.connector.times import NANOSECONDS
@@ -42,6 +43,7 @@ from ringfence.models.inference import InferenceGraph, neighbour_counts
 
 NO_ROWS = np.empty(0, np.int64)
 DAY_NS = 86_400 * NANOSECONDS
+POLICY = ("evaluate", "delay_hours", "date")  # fixed when a model is trained: in its manifest
 
 
 def decide_due(
@@ -156,6 +158,18 @@ def terms_of(settings: Settings) -> dict[str, Any]:
     return {**settings.conformal.model_dump(mode="json"), **groups}
 
 
+def options_of(settings: ConformalSettings) -> str:
+    """Return the settings that shape sets beside rule, score and alpha, where not the defaults.
+
+    A setting that comes later changes nothing for the runs before it: its default is left out.
+
+    >>> options_of(ConformalSettings(alpha=0.2, drift_half_life_days=30.0))
+    '{"drift_half_life_days":30.0}'
+    """
+    left_out = {"rule", "score", "alpha", *POLICY}
+    return dumps(settings.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+
+
 def _check_width(mirror: Mirror, model: SavedModel) -> None:
     if mirror.width != model.manifest["in_features"]:
         raise ModelError(
@@ -232,6 +246,7 @@ def _facts(
         notes=(),
         calibration_scores=score_quantiles(result),
         watch=None,
+        options=options_of(settings.conformal),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.connector.keys import decode_key, typed_candidates
 from ringfence.connector.neo4j.neighbours import neighbours_of
-from ringfence.connector.records import Run
+from ringfence.connector.records import NoticedLabel, Run
 from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.nodes import (
     chain_entry_of,
@@ -20,7 +20,7 @@ from ringfence.connector.store.queries.nodes import (
     sets_of,
 )
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.queries.records import ChainSeal, NoticedLabel, as_row
+from ringfence.connector.store.queries.records import ChainSeal, as_row
 from ringfence.connector.times import format_time
 
 if TYPE_CHECKING:

@@ -13,7 +13,9 @@ from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.trail.configuration import record_change
+from ringfence.connector.store.trail.summary import describe_entry
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import AuditReport, count_coverage
 from ringfence.jobs.auditing.coverage import last_totals
 from ringfence.jobs.cli.commands.status import print_status
@@ -29,6 +31,7 @@ from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.status import read_status
 from ringfence.jobs.views.tables import TABLES, as_csv
 
+HALF_LIFE = '{"drift_half_life_days":7.0}'
 PLAN = Plan(runs=3, per_run=80)
 
 
@@ -225,6 +228,32 @@ def test_a_run_with_weighted_calibration_nodes_does_not_widen_the_band_of_the_ot
     ]
 
 
+@pytest.mark.parametrize("changed", [{"score": "TPS"}, {"options": HALF_LIFE}])
+def test_runs_of_another_score_or_half_life_are_counted_apart_and_hide_no_verdict(opened, changed):
+    """All runs are weighted: one with few effective nodes would widen the band of the others."""
+    store, settings = opened
+    fill_store(store, settings, replace(BROKEN, runs=4))
+    with store.transaction() as connection:
+        every = tables.run.update().values(effective_calibration=250.0)
+        connection.execute(every)
+        last = tables.run.update().where(tables.run.c.seq == 4)
+        connection.execute(last.values(effective_calibration=1.5, **changed))
+    totals = last_totals(count_coverage(store, settings))
+    assert [(row.verdict, row.evaluated) for row in totals] == [
+        ("broken", 240),
+        ("not enough known yet", 80),
+    ]
+    held = acquire(store, "p", "host:7", 60)
+    writer = Writer(store, held, chain_key(None, settings.engine.folder))
+    coverage.record_coverage(writer, count_coverage(store, settings))
+    raise_alarms(writer, settings)
+    release(store, held)
+    queries = ProjectQueries(store, "p")
+    assert [row.verdict for row in queries.totals()] == ["broken", "not enough known yet"]
+    assert queries.total().verdict == "broken"
+    assert {alarm.rule: alarm.state for alarm in queries.alarms()}["coverage"] == "firing"
+
+
 def test_unseen_classes_are_counted_over_all_terms(opened):
     store, settings = opened
     fill_store(store, settings, replace(PLAN, runs=2, alphas=(0.1, 0.2)))
@@ -239,7 +268,7 @@ def test_a_changed_configuration_is_an_entry_of_the_chain(opened):
     fill_store(store, settings, replace(PLAN, runs=4, alphas=(0.1, 0.1, 0.1001, 0.1)))
     queries = ProjectQueries(store, "p")
     entries = [entry for entry in queries.whole_chain() if entry.kind == "configuration"]
-    assert [entry.summary for entry in entries] == [
+    assert [describe_entry(entry) for entry in entries] == [
         "from run 3 on: alpha 0.1 to 0.1001",
         "from run 4 on: alpha 0.1001 to 0.1",
     ]
@@ -267,7 +296,7 @@ def test_terms_that_a_run_has_no_column_for_are_compared_with_the_last_change(op
         record_change(connection, writer, before, {**row, "config": before.config}, {})
     release(store, held)
     entries = [e for e in ProjectQueries(store, "p").whole_chain() if e.kind == "configuration"]
-    assert [entry.summary for entry in entries] == [
+    assert [describe_entry(entry) for entry in entries] == [
         "from run 2 on: settings that are not terms",  # groups were not on record before
         "from run 2 on: groups [] to ['region']",
     ]

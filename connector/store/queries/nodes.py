@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from sqlalchemy import select
 
-from ringfence.connector.records import StoredPrediction
+from ringfence.connector.records import NoticedLabel, StoredPrediction
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.queries.records import ChainSeal, NoticedLabel
+from ringfence.connector.store.queries.records import ChainSeal
 from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import audit, grouping, label, member, prediction
 

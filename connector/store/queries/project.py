@@ -14,12 +14,11 @@ from typing import Any, TypeVar
 
 from sqlalchemy import func, null, select
 
-from ringfence.connector.records import AuditMark, Run, StoredCoverage
+from ringfence.connector.records import AuditMark, ChainEntry, Run, StoredCoverage
 from ringfence.connector.store import coverage as coverage_rows
 from ringfence.connector.store import schedule as scheduled_jobs
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.queries.records import (
-    ChainEntry,
     LeaseState,
     ModelRecord,
     MonitorState,
@@ -30,7 +29,7 @@ from ringfence.connector.store.queries.records import (
     StoredAlarmEvent,
 )
 from ringfence.connector.store.queries.totals import last_totals, worst_total
-from ringfence.connector.store.rows import run_from_row
+from ringfence.connector.store.rows import chain_entry_from_row, run_from_row
 from ringfence.connector.store.schedule import ScheduledJob
 from ringfence.connector.store.tables import (
     alarm,
@@ -43,10 +42,8 @@ from ringfence.connector.store.tables import (
     quarantine,
     run,
 )
-from ringfence.connector.store.trail import configuration
 
 HEAVY_RUN_COLUMNS = ("calibration_scores", "watch")
-ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor"}  # of every chain entry
 MAX_NAMED_ROWS = 2_000
 Row = dict[str, Any]
 T = TypeVar("T")
@@ -229,13 +226,13 @@ class ProjectQueries:
     def chain(self) -> list[ChainEntry]:
         """Return the last entries of the audit chain, newest first."""
         query = select(audit).where(audit.c.project == self.project)
-        rows = self.rows(query.order_by(audit.c.n.desc()).limit(self.max_rows))
-        return [_chain_entry(row) for row in rows]
+        newest_first = query.order_by(audit.c.n.desc()).limit(self.max_rows)
+        return self.records(newest_first, chain_entry_from_row)
 
     def whole_chain(self) -> list[ChainEntry]:
         """Return every entry of the audit chain, oldest first."""
         query = select(audit).where(audit.c.project == self.project).order_by(audit.c.n)
-        return [_chain_entry(row) for row in self.rows(query)]
+        return self.records(query, chain_entry_from_row)
 
     def chain_length(self) -> int:
         """Return the number of the chain's last entry."""
@@ -263,52 +260,9 @@ def _alarm_event(row: Row) -> StoredAlarmEvent:
     return StoredAlarmEvent(**row | {"delivered": tuple(row["delivered"].split())})
 
 
-def _chain_entry(row: Row) -> ChainEntry:
-    body = json.loads(row["body"])
-    return ChainEntry(
-        **row,
-        kind=body["kind"],
-        summary=_summary(body),
-        at_ns=body.get("at_ns"),
-        actor=_actor_text(body.get("actor")),
-    )
-
-
-def _actor_text(actor: dict[str, Any] | None) -> str:
-    return f"{actor['verb']} on {actor['host']}, process {actor['process']}" if actor else ""
-
-
 def _floats(text: str | None) -> tuple[float, ...] | None:
     return tuple(json.loads(text)) if text else None
 
 
 def _decoded(text: str | None) -> dict[str, Any] | None:
     return json.loads(text) if text else None
-
-
-def _summary(body: dict[str, Any]) -> str:
-    kind = body["kind"]
-    if kind == "decided":
-        facts = body["run"]
-        return f"run {facts['seq']}: {facts['n_evaluated']} sets by {facts['rule']}"
-    if kind == "audited":
-        rows = body["coverage"]
-        return f"coverage of {len({row['seq'] for row in rows})} runs, {len(rows)} rows"
-    if kind == "classes":
-        return f"{body['nodes']} classes became known"
-    if kind == "trained":
-        return f"model {body['version']} with {body['members']} labelled nodes"
-    if kind == "applied":
-        return f"run {body['seq']} is in the graph"
-    if kind == "grouped":
-        return f"{body['rows']} groups of the nodes of run {body['seq']}"
-    if kind == "gone":
-        return f"{len(body['gone'])} evaluated nodes have left the graph"
-    if kind == "alarms":
-        firing = sum(state == "firing" for state, *_ in body["states"].values())
-        return f"{len(body['states'])} alarm rules, {firing} firing"
-    if kind == "alarm":
-        return f"alarm {body['rule']}: {body['was']} to {body['state']}"
-    if kind == configuration.KIND:
-        return configuration.describe_change(body)
-    return ", ".join(name for name in body if name not in ENTRY_NAMES)

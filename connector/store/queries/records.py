@@ -13,7 +13,14 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from ringfence.connector.records import AlarmEvent, AlarmState, Run, StoredCoverage
+from ringfence.connector.records import (
+    AlarmEvent,
+    AlarmState,
+    ChainEntry,
+    NoticedLabel,
+    Run,
+    StoredCoverage,
+)
 from ringfence.connector.store import tables
 
 
@@ -119,45 +126,11 @@ class LeaseState:
 
 
 @dataclass(frozen=True, slots=True)
-class ChainEntry:
-    """An entry of the audit chain; `body` is the canonical JSON text that is sealed.
-
-    `kind` is what was written down (decided, audited, classes, trained, alarm, …), `summary` the
-    body in one line; `at_ns` and `actor` (verb, host and process) say when and by whom, where the
-    entry holds them.
-    """
-
-    project: str
-    n: int
-    body: str
-    prev: str
-    hash: str
-    kind: str
-    summary: str
-    at_ns: int | None
-    actor: str
-
-
-@dataclass(frozen=True, slots=True)
 class ChainSeal:
     """Number and hash of a chain entry."""
 
     n: int
     hash: str
-
-
-@dataclass(frozen=True, slots=True)
-class NoticedLabel:
-    """A class of an evaluated node that an audit noticed; a change of class keeps both."""
-
-    project: str
-    node_key: str
-    noticed_ns: int
-    label: str
-    happened_ns: int | None
-    covered: bool
-    covered_naive: bool
-    unseen: bool
 
 
 def column_names(table: Table) -> tuple[str, ...]:
@@ -170,6 +143,7 @@ COLUMNS: dict[type, tuple[str, ...]] = {
     StoredCoverage: column_names(tables.coverage),
     RunCoverage: (*column_names(tables.coverage), "decided_ns", "threshold", "n_calibration"),
     ChainEntry: column_names(tables.audit),
+    NoticedLabel: column_names(tables.label),
     StoredAlarm: column_names(tables.alarm),
     StoredAlarmEvent: column_names(tables.alarm_event),
 }

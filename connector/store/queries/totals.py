@@ -1,8 +1,9 @@
 """Which total is shown: runs are counted together by their terms, and the worst terms speak.
 
-A model's runs may have been made under several terms (rule, alpha, weighted calibration nodes or
-not), each with a total of its own at the last of its runs. A change of the configuration must not
-hide what was found before it: as long as a model is in use, its worst verdict is the one shown.
+A model's runs may have been made under several terms (rule, score, alpha, a half-life or other
+options, weighted calibration nodes or not), each with a total of its own at the last of its runs. A
+change of the configuration must not hide what was found before it: as long as a model is in use,
+its worst verdict is the one shown.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
     terms = (
         run.c.model,
         run.c.rule,
+        run.c.score,
         run.c.alpha,
+        run.c.options,
         run.c.effective_calibration == run.c.n_calibration,
     )
     ends = select(func.max(run.c.seq)).join(coverage, of_run).where(totals).group_by(*terms)

@@ -6,7 +6,6 @@ none of it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +14,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
 
-from ringfence.connector.records import Member, NodeGroup
+from ringfence.connector.records import ChainEntry, Member, NodeGroup, NoticedLabel
 from ringfence.connector.store.chain import first_broken
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import groups_of_run
-from ringfence.connector.store.labels import NoticedLabel
+from ringfence.connector.store.rows import chain_entry_from_row
 from ringfence.connector.store.tables import (
     alarm,
     alarm_event,
@@ -36,23 +35,6 @@ from ringfence.connector.store.tables import (
 
 Row = Mapping[str, Any]
 """A row as SQL has it, by column; JSON columns stay text."""
-
-UNREADABLE = "unreadable"
-"""Kind of an entry whose body is no JSON object any more."""
-
-LABEL = (
-    label.c.node_key, label.c.label, label.c.covered, label.c.covered_naive, label.c.unseen,
-    label.c.happened_ns, label.c.noticed_ns,
-)  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class ChainEntry:
-    """One entry of the audit chain: its number, its hash, and its body as JSON values."""
-
-    n: int
-    hash: str
-    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +57,7 @@ class AuditRecord:
 
     def bodies(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """Yield the bodies of the entries of one kind, oldest first."""
-        return (entry.body for entry in self.entries if entry.body["kind"] == kind)
+        return (entry.facts for entry in self.entries if entry.kind == kind)
 
     def hash_of(self, n: int) -> str | None:
         """Return the hash of entry `n`; None where there is no such entry."""
@@ -122,7 +104,7 @@ class RecordReader:
             label.c.node_key == prediction.c.node_key
         )
         query = (
-            select(*LABEL)
+            select(label)
             .join(prediction, same)
             .where(prediction.c.project == self.project, prediction.c.seq == seq)
             .order_by(label.c.noticed_ns)
@@ -134,7 +116,7 @@ class RecordReader:
 
     def label_blocks(self) -> Iterator[tuple[int, list[NoticedLabel]]]:
         """Yield the label rows by the time at which they were noticed: a chain entry has one."""
-        query = select(*LABEL).where(label.c.project == self.project).order_by(label.c.noticed_ns)
+        query = select(label).where(label.c.project == self.project).order_by(label.c.noticed_ns)
         rows = self.connection.execute(query)
         for noticed_ns, block in groupby(rows, key=lambda row: row.noticed_ns):
             yield noticed_ns, [NoticedLabel(**row._asdict()) for row in block]
@@ -165,11 +147,8 @@ class RecordReader:
         return [row._asdict() for row in self.connection.execute(query)]
 
     def _entries(self) -> tuple[ChainEntry, ...]:
-        query = select(audit.c.n, audit.c.hash, audit.c.body).where(audit.c.project == self.project)
-        return tuple(
-            ChainEntry(row.n, row.hash, _body(row.body))
-            for row in self.connection.execute(query.order_by(audit.c.n))
-        )
+        query = select(audit).where(audit.c.project == self.project).order_by(audit.c.n)
+        return tuple(chain_entry_from_row(row) for row in self.connection.execute(query))
 
 
 @contextmanager
@@ -179,11 +158,3 @@ def record_snapshot(store: Store, project: str) -> Iterator[RecordReader]:
         if connection.dialect.name == "postgresql":  # SQLite's transactions are snapshots anyway
             connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
         yield RecordReader(connection, project)
-
-
-def _body(body: str) -> Mapping[str, Any]:
-    try:
-        values = json.loads(body)
-    except ValueError:
-        return {"kind": UNREADABLE}
-    return values if isinstance(values, dict) and "kind" in values else {"kind": UNREADABLE}

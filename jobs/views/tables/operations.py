@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.store.trail.summary import describe_entry
 from ringfence.jobs.views.tables.model import Column, Rows, TableView
 
 
@@ -30,7 +31,7 @@ def _chain_rows(queries: ProjectQueries) -> Rows:
         as_row(entry)
         | {
             "kind": entry.kind,
-            "what": entry.summary,
+            "what": describe_entry(entry),
             "at_ns": entry.at_ns,
             "actor": entry.actor,
         }

@@ -1,0 +1,53 @@
+"""Entries of the audit chain in one line each, for pages and tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from ringfence.connector.records import UNREADABLE, ChainEntry
+from ringfence.connector.store.trail import configuration
+
+Facts = Mapping[str, Any]
+ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor", "token"}  # of every chain entry
+
+
+def describe_entry(entry: ChainEntry) -> str:
+    """Return what an entry says, in one line; one that was damaged is no error here."""
+    describe = DESCRIPTIONS.get(entry.kind)
+    try:
+        if describe is not None:
+            return describe(entry.facts)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return "its facts can't be read"
+    return ", ".join(name for name in entry.facts if name not in ENTRY_NAMES)
+
+
+def _decided(facts: Facts) -> str:
+    run = facts["run"]
+    return f"run {run['seq']}: {run['n_evaluated']} sets by {run['rule']}"
+
+
+def _audited(facts: Facts) -> str:
+    rows = facts["coverage"]
+    return f"coverage of {len({row['seq'] for row in rows})} runs, {len(rows)} rows"
+
+
+def _alarms(facts: Facts) -> str:
+    firing = sum(state == "firing" for state, *_ in facts["states"].values())
+    return f"{len(facts['states'])} alarm rules, {firing} firing"
+
+
+DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
+    "decided": _decided,
+    "audited": _audited,
+    "alarms": _alarms,
+    "classes": lambda facts: f"{facts['nodes']} classes became known",
+    "trained": lambda facts: f"model {facts['version']} with {facts['members']} labelled nodes",
+    "applied": lambda facts: f"run {facts['seq']} is in the graph",
+    "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",
+    "gone": lambda facts: f"{len(facts['gone'])} evaluated nodes have left the graph",
+    "alarm": lambda facts: f"alarm {facts['rule']}: {facts['was']} to {facts['state']}",
+    configuration.KIND: configuration.describe_change,
+    UNREADABLE: lambda _facts: "its body is no JSON object any more",
+}
