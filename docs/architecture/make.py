@@ -46,6 +46,8 @@ MODELS: dict[str, str] = {
     "networks": "one paper per file",
     "scores": "TPS, APS, RAPS, …",
     "conformal": "thresholds, sets",
+    "calibration": "window, adaptive level",
+    "promise": "classes, groups",
     "guarantee": "law, verdict",
     "exchangeability": "martingales, advisor",
     "training": "full batch, samples",
