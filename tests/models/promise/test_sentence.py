@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from ringfence.models.promise.wording import NOT_PROMISED, describe_promise
+from ringfence.models.promise.sentence import NOT_PROMISED, describe_promise
 
 MODES = list(
     itertools.product(
