@@ -32,10 +32,20 @@ def check_graph(graph: InferenceGraph) -> None:
     _require(len(graph.late_offsets) == late + 1, "late_offsets", "one more than late nodes")
     _check_lists("offsets", graph.offsets, len(graph.others), len(graph.codes))
     _check_lists("late_offsets", graph.late_offsets, len(graph.late_others), len(graph.late_codes))
-    for name in ("others", "late_nodes", "late_others"):
-        _check_range(name, getattr(graph, name), 0, graph.size)
+    gone = graph.removed
+    _require(len(gone.offsets) == len(gone.nodes) + 1, "removed", "one more offset than nodes")
+    _check_lists("removed offsets", gone.offsets, len(gone.others), len(gone.codes))
+    _require(len(graph.altered.rows) == len(graph.altered.versions), "altered", "one version each")
+    rows: dict[str, NDArray[Any]] = {
+        "others": graph.others, "late_nodes": graph.late_nodes, "late_others": graph.late_others,
+        "removed": gone.nodes, "altered": graph.altered.rows,
+    }  # fmt: skip
+    for name, places in rows.items():
+        _check_range(name, places, 0, graph.size)
     for name in ("codes", "late_codes"):
         _check_range(name, getattr(graph, name), 0, 2 * len(graph.undirected))
+    for name, nodes in (("late_nodes", graph.late_nodes), ("removed", gone.nodes)):
+        _require(bool((nodes[1:] > nodes[:-1]).all()), name, "they don't ascend")
 
 
 def check_tables(tables: Tables, graph: InferenceGraph) -> None:

@@ -1,4 +1,4 @@
-"""The graph for inference: each node's relationships as a sorted base and a small late part.
+"""The graph for inference: each node's relationships as a sorted base, and what changed since.
 
 A relationship stands at both of its ends, as (other end, code). The code is the relationship type
 times two, plus one at the end where it points to. So one structure answers for every mapping: a
@@ -8,7 +8,7 @@ that it points to as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from ringfence.models.inference.kernels import gather as kernels
 __all__ = [
     "Incoming",
     "InferenceGraph",
+    "RemovedEntries",
     "code_of",
     "graph_of",
     "incoming",
@@ -34,6 +35,32 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
+class RemovedEntries:
+    """Entries of the base that are no more, at both ends of their relationships.
+
+    nodes int64 [m], sorted · others int32, codes uint8 of nodes[i] are ``offsets[i] ..
+    offsets[i + 1]``, sorted as in the base.
+    """
+
+    nodes: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    offsets: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
+    others: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    codes: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
+
+
+@dataclass(frozen=True, slots=True)
+class AlteredFeatures:
+    """Nodes whose features changed: their rows, and the version of each change, int64 [k]."""
+
+    rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    versions: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+
+    def since(self, version: int) -> Ints:
+        """Return the rows that changed after a version, ascending, each once."""
+        return np.unique(self.rows[self.versions > version])
+
+
+@dataclass(frozen=True, slots=True)
 class InferenceGraph:
     """Relationships by node; row i of the base is ``offsets[i] .. offsets[i + 1]``.
 
@@ -41,6 +68,8 @@ class InferenceGraph:
     late_nodes int64 [m], sorted, with late_offsets [m + 1], late_others, late_codes: what came
     since the base was made. size: number of nodes. undirected: which types are, bool [types].
     changed int64 [size]: the version at which each node's relationships last changed. version: now.
+    removed: entries of the base that don't count. altered: whose features changed since the rows
+    were numbered, and when. A deleted node is a row without relationships that nobody asks for.
     """
 
     offsets: Ints
@@ -54,6 +83,8 @@ class InferenceGraph:
     undirected: NDArray[np.bool_]
     changed: Ints
     version: int
+    removed: RemovedEntries = field(default_factory=RemovedEntries)
+    altered: AlteredFeatures = field(default_factory=AlteredFeatures)
 
     def __post_init__(self) -> None:
         """Refuse neighbours outside the graph: the compiled loops look at no index."""
@@ -61,7 +92,7 @@ class InferenceGraph:
 
     @property
     def entries(self) -> int:
-        """How many entries there are: two per relationship."""
+        """How many entries are stored, removed ones too: two per relationship."""
         return len(self.others) + len(self.late_others)
 
 
@@ -130,7 +161,7 @@ def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
     2
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    late = _late_places(graph, wanted)
+    late = _places(graph.late_nodes, wanted)
     return int(kernels.room(wanted, graph.offsets, late, graph.late_offsets))
 
 
@@ -142,11 +173,7 @@ def neighbour_counts(graph: InferenceGraph, rows: Ints) -> Ints:
     array([1, 2, 1])
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    counts = np.empty(len(wanted), np.int64)
-    kernels.count_neighbours(
-        wanted, *_arrays(graph), _late_places(graph, wanted), _all(graph), counts
-    )
-    return counts
+    return _counted(graph, wanted, np.ones_like(graph.undirected))
 
 
 def incoming_counts(graph: InferenceGraph, rows: Ints) -> Ints:
@@ -156,14 +183,10 @@ def incoming_counts(graph: InferenceGraph, rows: Ints) -> Ints:
     array([1, 2])
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    counts = np.empty(len(wanted), np.int64)
-    kernels.count_neighbours(
-        wanted, *_arrays(graph), _late_places(graph, wanted), graph.undirected, counts
-    )
-    return counts
+    return _counted(graph, wanted, graph.undirected)
 
 
-def newest_change(graph: InferenceGraph, rows: Ints) -> Ints:
+def newest_change(graph: InferenceGraph, rows: Ints, changed: Ints | None = None) -> Ints:
     """Return the newest version at which each row or any of its neighbours changed [n].
 
     >>> changed = np.array([0, 4, 0])
@@ -172,11 +195,9 @@ def newest_change(graph: InferenceGraph, rows: Ints) -> Ints:
     """
     wanted = np.ascontiguousarray(rows, np.int64)
     newest = np.empty(len(wanted), np.int64)
-    late = _late_places(graph, wanted)
-    kernels.find_newest_changes(
-        wanted, graph.offsets, graph.others, graph.late_offsets, graph.late_others, late,
-        graph.changed, newest,
-    )  # fmt: skip
+    stamps = graph.changed if changed is None else changed
+    late = _places(graph.late_nodes, wanted)
+    kernels.find_newest_changes(wanted, _lists(graph), late, stamps, newest)
     return newest
 
 
@@ -227,35 +248,38 @@ def with_late(
     )  # fmt: skip
 
 
-def _arrays(
-    graph: InferenceGraph,
-) -> tuple[Ints, NDArray[np.int32], NDArray[np.uint8], Ints, NDArray[np.int32], NDArray[np.uint8]]:
-    return (
+def _lists(graph: InferenceGraph) -> kernels.Lists:
+    gone = graph.removed
+    return kernels.Lists(
         graph.offsets, graph.others, graph.codes,
         graph.late_offsets, graph.late_others, graph.late_codes,
+        gone.offsets, gone.others, gone.codes,
     )  # fmt: skip
 
 
 def _listed(graph: InferenceGraph, rows: Ints, end: int) -> Incoming:
     wanted = np.ascontiguousarray(rows, np.int64)
-    late = _late_places(graph, wanted)
+    late, removed = _places(graph.late_nodes, wanted), _places(graph.removed.nodes, wanted)
     room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
     sources = np.empty(room, np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
-        wanted, *_arrays(graph), late, graph.undirected, end, offsets, sources
+        wanted, _lists(graph), late, removed, graph.undirected, end, offsets, sources
     )
     return Incoming(wanted, offsets, sources[:filled])
 
 
-def _late_places(graph: InferenceGraph, rows: Ints) -> Ints:
-    """Where each row stands in the late part; -1 where nothing came late."""
-    if not len(graph.late_nodes):
+def _counted(graph: InferenceGraph, wanted: Ints, undirected: NDArray[np.bool_]) -> Ints:
+    late, removed = _places(graph.late_nodes, wanted), _places(graph.removed.nodes, wanted)
+    counts = np.empty(len(wanted), np.int64)
+    kernels.count_neighbours(wanted, _lists(graph), late, removed, undirected, counts)
+    return counts
+
+
+def _places(nodes: Ints, rows: Ints) -> Ints:
+    """Where each row stands among some nodes, which ascend; -1 where it isn't one of them."""
+    if not len(nodes):
         return np.full(len(rows), -1, np.int64)
-    place = np.searchsorted(graph.late_nodes, rows)
-    inside = np.minimum(place, len(graph.late_nodes) - 1)
-    return np.where(graph.late_nodes[inside] == rows, inside, -1)
-
-
-def _all(graph: InferenceGraph) -> NDArray[np.bool_]:
-    return np.ones_like(graph.undirected)
+    place = np.searchsorted(nodes, rows)
+    inside = np.minimum(place, len(nodes) - 1)
+    return np.where(nodes[inside] == rows, inside, -1)

@@ -78,8 +78,12 @@ def rescale_messages(
     tables: Tables,
     touched: Ints,
     needed: Ints,
+    changed: Ints,
 ) -> RescaledMessages:
-    """Bring the messages of ``touched`` up to date; return what follows for ``needed``."""
+    """Bring the messages of ``touched`` up to date; return what follows for ``needed``.
+
+    changed int64 [n]: the version at which each node's message last changed.
+    """
     since = tables.version
     around, before = incoming(graph, touched), tables.first[touched]
     tables.scale[touched] = degree_scale(around.counts())
@@ -91,7 +95,7 @@ def rescale_messages(
     told = waiting[by.sources]
     receiver = by.sources[told]
     places = np.repeat(np.arange(len(touched)), by.counts())[told]
-    again = mark_rows(graph.size, _outdated(graph, tables, np.flatnonzero(waiting), since))
+    again = mark_rows(graph.size, _outdated(graph, tables, np.flatnonzero(waiting), changed))
     unkept = (tables.slots[receiver] == 0) | (tables.computed[receiver] < since)
     again[receiver[unkept | plan.exceeds_exact_range(tables.first[touched])[places]]] = True
     kept = ~again[receiver]
@@ -113,7 +117,7 @@ def mark_rows(size: int, rows: NDArray[Any]) -> NDArray[np.bool_]:
     return marks
 
 
-def _outdated(graph: InferenceGraph, tables: Tables, rows: Ints, since: int) -> Ints:
+def _outdated(graph: InferenceGraph, tables: Tables, rows: Ints, changed: Ints) -> Ints:
     """Which rows missed a change before the last pass, because nobody needed them then."""
-    asleep = rows[tables.computed[rows] < since]
-    return asleep[tables.computed[asleep] < newest_change(graph, asleep)]
+    asleep = rows[tables.computed[rows] < tables.version]
+    return asleep[tables.computed[asleep] < newest_change(graph, asleep, changed)]

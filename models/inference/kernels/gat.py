@@ -21,6 +21,7 @@ C3, C4 = np.float32(1 / 6), np.float32(1 / 24)
 C5, C6, C7 = np.float32(1 / 120), np.float32(1 / 720), np.float32(1 / 5040)
 #: 2^-k for k = 0 .. 126
 POWERS = (0.5 ** np.arange(127)).astype(np.float32)
+FIRST_POWER, LAST_POWER = np.int32(0), np.int32(126)
 
 
 @inlined
@@ -30,7 +31,7 @@ def _exp(value: Any) -> Any:
     value = f - k ln 2 with |f| <= ln 2 / 2; e^f by its series to the seventh power.
     """
     x = max(value, MIN_EXPONENT)
-    k = np.int32(HALF - x * LOG2_E)
+    k = min(max(np.int32(HALF - x * LOG2_E), FIRST_POWER), LAST_POWER)  # NaN is any integer
     times = np.float32(k)
     f = (x + times * LN2_HIGH) + times * LN2_LOW
     series = ONE + f * (ONE + f * (HALF + f * (C3 + f * (C4 + f * (C5 + f * (C6 + f * C7))))))

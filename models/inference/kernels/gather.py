@@ -1,12 +1,30 @@
-"""Merging a node's base and late relationships, compiled: sorted, each neighbour once."""
+"""Merging a node's base, late and removed relationships, compiled: sorted, each neighbour once."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from ringfence.models.compile import compiled, inlined
 
 Array = Any
+
+
+class Lists(NamedTuple):
+    """Entries by node: the base, what came since, and what of the base is removed.
+
+    A node's part of others and codes is ``offsets[i] .. offsets[i + 1]``, sorted by other, then
+    code. The base is asked by row, the other two by a row's place among those that have any.
+    """
+
+    offsets: Array
+    others: Array
+    codes: Array
+    late_offsets: Array
+    late_others: Array
+    late_codes: Array
+    removed_offsets: Array
+    removed_others: Array
+    removed_codes: Array
 
 
 @inlined
@@ -14,6 +32,14 @@ def _bounds(row: Any, offsets: Array) -> Any:
     """A node that is newer than the base has nothing in it."""
     if row + 1 < len(offsets):
         return offsets[row], offsets[row + 1]
+    return 0, 0
+
+
+@inlined
+def _part(place: Any, offsets: Array) -> Any:
+    """Bounds of a row that stands at a place; -1: it has nothing there."""
+    if place >= 0:
+        return offsets[place], offsets[place + 1]
     return 0, 0
 
 
@@ -31,28 +57,33 @@ def room(rows: Array, offsets: Array, late: Array, late_offsets: Array) -> int:
 
 @compiled
 def list_neighbours(
-    rows: Array, offsets: Array, others: Array, codes: Array,
-    late_offsets: Array, late_others: Array, late_codes: Array, late: Array,
-    undirected: Array, end: int, out_offsets: Array, out: Array,
+    rows: Array, lists: Any, late: Array, removed: Array, undirected: Array, end: int,
+    out_offsets: Array, out: Array,
 ) -> int:  # fmt: skip
     """Fill ``out`` with the sources of all rows, one row after the other.
 
     With ``end`` 1 rows are at the end that relationships point to: sources are their incoming
     neighbours. With 0 they are at the other end: sources are those they send messages to.
     """
+    others, codes, late_others, late_codes = (
+        lists.others, lists.codes, lists.late_others, lists.late_codes
+    )  # fmt: skip
     filled = 0
     for r in range(len(rows)):
         out_offsets[r] = filled
         row = rows[r]
-        a, a_end = _bounds(row, offsets)
-        b, b_end = 0, 0
-        if late[r] >= 0:
-            b, b_end = late_offsets[late[r]], late_offsets[late[r] + 1]
+        a, a_end = _bounds(row, lists.offsets)
+        b, b_end = _part(late[r], lists.late_offsets)
+        c, c_end = _part(removed[r], lists.removed_offsets)
         last = -1
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):
                 other, code = others[a], codes[a]
                 a += 1
+                if c < c_end:
+                    c = _pass_smaller(other, code, lists, c, c_end)
+                    if c < c_end and _is_entry(other, code, lists, c):
+                        continue
             else:
                 other, code = late_others[b], late_codes[b]
                 b += 1
@@ -66,22 +97,26 @@ def list_neighbours(
 
 @compiled
 def count_neighbours(
-    rows: Array, offsets: Array, others: Array, codes: Array,
-    late_offsets: Array, late_others: Array, late_codes: Array, late: Array,
-    undirected: Array, out: Array,
-) -> None:  # fmt: skip
+    rows: Array, lists: Any, late: Array, removed: Array, undirected: Array, out: Array
+) -> None:
     """Fill ``out`` with how many sources each row has."""
+    others, codes, late_others, late_codes = (
+        lists.others, lists.codes, lists.late_others, lists.late_codes
+    )  # fmt: skip
     for r in range(len(rows)):
         row = rows[r]
-        a, a_end = _bounds(row, offsets)
-        b, b_end = 0, 0
-        if late[r] >= 0:
-            b, b_end = late_offsets[late[r]], late_offsets[late[r] + 1]
+        a, a_end = _bounds(row, lists.offsets)
+        b, b_end = _part(late[r], lists.late_offsets)
+        c, c_end = _part(removed[r], lists.removed_offsets)
         last, found = -1, 0
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):
                 other, code = others[a], codes[a]
                 a += 1
+                if c < c_end:
+                    c = _pass_smaller(other, code, lists, c, c_end)
+                    if c < c_end and _is_entry(other, code, lists, c):
+                        continue
             else:
                 other, code = late_others[b], late_codes[b]
                 b += 1
@@ -91,18 +126,35 @@ def count_neighbours(
         out[r] = found
 
 
+@inlined
+def _is_entry(other: Any, code: Any, lists: Any, c: Any) -> Any:
+    return lists.removed_others[c] == other and lists.removed_codes[c] == code
+
+
+@inlined
+def _pass_smaller(other: Any, code: Any, lists: Any, c: Any, end: Any) -> Any:
+    """The first removed entry from ``c`` on that is not below (other, code)."""
+    while c < end and (
+        lists.removed_others[c] < other
+        or (lists.removed_others[c] == other and lists.removed_codes[c] < code)
+    ):
+        c += 1
+    return c
+
+
 @compiled
-def find_newest_changes(
-    rows: Array, offsets: Array, others: Array, late_offsets: Array, late_others: Array,
-    late: Array, changed: Array, out: Array,
-) -> None:  # fmt: skip
-    """Fill ``out`` with the newest change of each row and of all that touch it."""
+def find_newest_changes(rows: Array, lists: Any, late: Array, changed: Array, out: Array) -> None:
+    """Fill ``out`` with the newest change of each row and of all that touch it.
+
+    Removed entries are looked at too: they can only make a row look younger than it is, and the row
+    changed when they were removed.
+    """
     for r in range(len(rows)):
         found = changed[rows[r]]
-        low, high = _bounds(rows[r], offsets)
+        low, high = _bounds(rows[r], lists.offsets)
         for e in range(low, high):
-            found = max(found, changed[others[e]])
-        if late[r] >= 0:
-            for e in range(late_offsets[late[r]], late_offsets[late[r] + 1]):
-                found = max(found, changed[late_others[e]])
+            found = max(found, changed[lists.others[e]])
+        low, high = _part(late[r], lists.late_offsets)
+        for e in range(low, high):
+            found = max(found, changed[lists.late_others[e]])
         out[r] = found

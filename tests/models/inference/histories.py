@@ -15,7 +15,7 @@ from ringfence.models.inference import (
     plan_of,
 )
 from ringfence.models.inference import cost as cost_module
-from ringfence.models.inference.graph import code_of
+from ringfence.models.inference.graph import AlteredFeatures, RemovedEntries, code_of
 from ringfence.models.networks import NETWORKS, build, canonical_edges
 
 ALL = list(NETWORKS)
@@ -32,6 +32,8 @@ class History:
         self.features = np.empty((0, WIDTH), np.float32)
         self.relationships = []  # (source, target, type): loops and parallels included
         self.base = 0  # so many of them are in the base, the others came late
+        self.removed = []  # relationships of the base that are no more
+        self.altered = []  # (node, version) of features that changed
         self.gone = set()
         self.changed = np.empty(0, np.int64)
         self.version = 0
@@ -57,14 +59,25 @@ class History:
         self.changed[[a, b]] = self.version
 
     def unlink(self, place):
-        a, b, _ = self.relationships.pop(place)
-        self.changed[[a, b]] = self.version
-        self.base = len(self.relationships)
+        """Remove a relationship with its parallels, as a mirror holds them: once."""
+        arrow = self.relationships[place]
+        if arrow in self.relationships[: self.base]:
+            self.removed.append(arrow)
+        kept = [one != arrow for one in self.relationships]
+        self.base = sum(kept[: self.base])
+        self.relationships = [r for r, stays in zip(self.relationships, kept, strict=True) if stays]
+        self.changed[list(arrow[:2])] = self.version
+
+    def alter(self, node):
+        self.features = self.features.copy()
+        self.features[node] = self.rng.standard_normal(WIDTH, dtype=np.float32)
+        self.altered.append((node, self.version))
 
     def delete(self, node):
-        for place in reversed(range(len(self.relationships))):
-            if node in self.relationships[place][:2]:
-                self.unlink(place)
+        while mine := [i for i, one in enumerate(self.relationships) if node in one[:2]]:
+            self.unlink(mine[0])
+        self.features = self.features.copy()
+        self.features[node] = np.nan  # a gap that nothing reads
         self.gone.add(node)
 
     def event(self, kind, a, b):
@@ -80,12 +93,18 @@ class History:
             self.unlink(a % len(self.relationships))
         elif kind == "delete" and len(alive) > 3:
             self.delete(alive[a % len(alive)])
+        elif kind == "alter":
+            self.alter(alive[a % len(alive)])
         elif kind == "merge":
-            self.base = len(self.relationships)
+            self.base, self.removed = len(self.relationships), []
         # "relabel" changes a class, which no network sees
 
     def graph(self):
-        offsets, others, codes, _ = lists(self.relationships[: self.base], len(self.features))
+        n = len(self.features)
+        old = [*self.relationships[: self.base], *self.removed]
+        offsets, others, codes, _ = lists(old, n)
+        gone_offsets, gone_others, gone_codes, _ = lists(self.removed, n)
+        gone = np.flatnonzero(np.diff(gone_offsets))
         late_offsets, late_others, late_codes, _ = lists(
             self.relationships[self.base :], len(self.features)
         )
@@ -93,7 +112,11 @@ class History:
         return InferenceGraph(
             offsets, others, codes,
             keep, np.append(late_offsets[keep], late_offsets[-1]), late_others, late_codes,
-            len(self.features), self.both, self.changed, self.version,
+            n, self.both, self.changed, self.version,
+            RemovedEntries(
+                gone, np.append(gone_offsets[gone], gone_offsets[-1]), gone_others, gone_codes
+            ),
+            AlteredFeatures(*np.array(self.altered, np.int64).reshape(-1, 2).T),
         )  # fmt: skip
 
     def edges(self):
@@ -128,7 +151,9 @@ PLANS = {name: plan_of(net, MEAN, SPREAD) for name, net in NETS.items()}
 
 EVENTS = st.lists(
     st.tuples(
-        st.sampled_from(["node", "node", "link", "link", "unlink", "delete", "relabel", "merge"]),
+        st.sampled_from(
+            ["node", "node", "link", "link", "unlink", "delete", "alter", "relabel", "merge"]
+        ),
         st.integers(0, 1000),
         st.integers(0, 1000),
     ),
@@ -157,7 +182,7 @@ def differences(name, events, seed, scattered=0.0, both=BOTH, largest=1.0):
             wanted = alive[history.rng.random(len(alive)) < 0.5]
             found = forward(plan, graph, history.features, wanted, tables)
             whole = forward_whole(plan, graph, history.features)[wanted]
-            x = (torch.from_numpy(history.features) - MEAN) / SPREAD
+            x = (torch.from_numpy(np.nan_to_num(history.features)) - MEAN) / SPREAD
             with torch.no_grad():
                 truth = NETS[name](x, history.edges()).numpy()[wanted]
             ours.append(np.abs(found.logits - whole).max(initial=0))

@@ -156,7 +156,8 @@ def test_tables_and_features_must_have_a_row_per_node():
 
 
 @pytest.mark.parametrize(
-    "module", ["graph", "cost", "messages", "plan", "state", "forward", "layers.base"]
+    "module",
+    ["graph", "changes", "cost", "messages", "plan", "state", "forward", "layers.base"],
 )
 def test_the_examples_in_the_docstrings_hold(module):
     found = importlib.import_module(f"ringfence.models.inference.{module}")

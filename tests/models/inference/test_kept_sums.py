@@ -45,7 +45,7 @@ def test_gcn_needs_its_neighbours_degrees_too(monkeypatch):
 
 def test_gcn_needs_the_changes_that_came_while_a_row_was_not_needed(monkeypatch):
     """A control: trust a kept row, though nobody looked at it in the last pass."""
-    monkeypatch.setattr(messages, "newest_change", lambda _, rows: np.full(len(rows), -1))
+    monkeypatch.setattr(messages, "newest_change", lambda _, rows, __: np.full(len(rows), -1))
     assert max(max(differences("gcn", LINKS, seed)[0]) for seed in range(20)) > 1e-4
 
 
