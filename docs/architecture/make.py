@@ -43,6 +43,7 @@ CONNECTOR: dict[str, str] = {
     "mirror": "local columns",
 }
 MODELS: dict[str, str] = {
+    "encoders": "columns as numbers",
     "networks": "one paper per file",
     "scores": "TPS, APS, RAPS, …",
     "conformal": "thresholds, sets",
