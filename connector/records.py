@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 Role = Literal["train", "validation", "calibration"]
 ROLES: tuple[Role, ...] = get_args(Role)
 RunState = Literal["decided", "applied"]
+CorrectionReason = Literal["corrected", "withdrawn", "another node"]
 Slice = Literal["run", "window", "total", "class", "group"]
 NO_OPTIONS = "{}"
 UNREADABLE = "unreadable"
@@ -170,11 +171,44 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A labelled node of a model version: trained on, stopped by, or calibrated with."""
+    """A labelled node of a model version: trained on, stopped by, or calibrated with.
+
+    `created_ns` is its creation time at the training; models of older versions have none.
+    """
 
     node_key: str
     role: Role
     class_index: int
+    created_ns: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A calibration node whose class is not the one that counted before.
+
+    `was` and `label` are the classes before and now; without a label it is out of the calibration.
+    """
+
+    node_key: str
+    was: str | None
+    label: str | None
+    reason: CorrectionReason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredCorrection(Correction):
+    """A correction as SQL holds it, with the model version and when it was noticed."""
+
+    version: str
+    noticed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """Class and creation time of a node as the graph has them now; None where it has none."""
+
+    class_: str | None
+    created_ns: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,11 +241,15 @@ class NoticedLabel(Label):
 
 @dataclass(frozen=True, slots=True)
 class RejectedNode:
-    """A node that could not be used, with the reason for its quarantine."""
+    """A node that could not be used, with the reason for its quarantine.
+
+    Of kind `relationship`: one whose time could not be used, by the key of its start; it is read.
+    """
 
     element_id: str
     node_key: str | None
     reason: str
+    kind: str = "node"
 
 
 @dataclass(frozen=True, slots=True)

@@ -121,6 +121,7 @@ def _write_manifest(
     columns["sources"] = written(mirror.folder / f"sources.{tag}", mirror.sources_read)
     for column in columns.values():
         column.sync()
+    odd = mirror.odd_relationships
     meta = {
         "format": FORMAT,
         "identity": mirror.identity,
@@ -136,10 +137,12 @@ def _write_manifest(
         "class_names": mirror.class_names,
         "dangling": mirror.dangling,
         "rejected": [(r.element_id, r.node_key, r.reason) for r in mirror.rejected.values()],
+        "odd_relationships": [(r.element_id, r.node_key, r.reason) for r in odd],
         "marks": marks,
         "raw_counts": None if mirror.raw_counts is None else list(mirror.raw_counts.items()),
         "settled": list(mirror.settled.items()),
         "checked": mirror.checked,
+        "members_checked": mirror.members_checked,
         "columns": {name: column.facts() for name, column in columns.items()},
     }
     _write(path, meta)
@@ -185,9 +188,14 @@ def _open(place: Path, meta: dict[str, Any]) -> Mirror:
         sources_read=np.array(found["sources"].array),
         dangling=[(a, b, kind) for a, b, kind in meta["dangling"]],
         rejected={row[0]: RejectedNode(*row) for row in meta["rejected"]},
+        odd_relationships=[
+            RejectedNode(id_, key, reason, "relationship")
+            for id_, key, reason in meta.get("odd_relationships", [])
+        ],
         raw_counts=None if (raw := meta.get("raw_counts")) is None else dict(raw),
         settled={kind: (low, high, at) for kind, (low, high, at) in meta.get("settled", [])},
         checked=meta.get("checked", 0),
+        members_checked=meta.get("members_checked", 0),
     )
 
 

@@ -40,7 +40,9 @@ class Mirror:
     have been read. `raw_counts` has by type how many relationships were read between nodes that are
     here, parallel ones too (None: not known); `settled`, by type, between which two numbers the
     graph's count of those created before a time lies, and that time. `checked` is the row at which
-    the next comparison with the graph begins.
+    the next comparison with the graph begins, `members_checked` the calibration node.
+    `odd_relationships` lists some that have no usable creation time and were read all the same;
+    `other_times` has rows whose key was read again with another creation time; they are compared.
     """
 
     identity: str
@@ -61,10 +63,13 @@ class Mirror:
     evaluated: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
     dangling: list[End] = field(default_factory=list)
     rejected: dict[str, RejectedNode] = field(default_factory=dict)
+    odd_relationships: list[RejectedNode] = field(default_factory=list)
     sources_read: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     raw_counts: dict[int, int] | None = field(default_factory=dict)
     settled: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     checked: int = 0
+    members_checked: int = 0
+    other_times: set[int] = field(default_factory=set)
     claim: Claim | None = None
 
     @property
@@ -110,6 +115,8 @@ class Mirror:
         first = self.size
         for block in blocks:
             fresh = _picked(self.keys.append(block.keys) != ABSENT)
+            if not isinstance(fresh, slice):
+                self._note_other_times(block, ~fresh)
             self.class_column.append(self._class_indices(block.classes)[fresh])
             self.created_column.append(block.created_ns[fresh])
             self.feature_column.append(block.features[fresh])
@@ -120,15 +127,27 @@ class Mirror:
         self.adjacency.grow(self.size, self.version)
         return np.arange(first, self.size)
 
+    def _note_other_times(self, block: NodeBlock, known: NDArray[np.bool_]) -> None:
+        """Note rows whose key came again with another creation time: it may be another node."""
+        places = np.flatnonzero(known)
+        rows = self.find([block.keys[place] for place in places.tolist()])
+        here = rows < len(self.created_ns)  # a key may stand twice in one block
+        other = self.created_ns[rows[here]] != block.created_ns[places[here]]
+        self.other_times.update(rows[here][other].tolist())
+
     def replace_nodes(self, blocks: list[NodeBlock]) -> None:
         """Write other properties for nodes that are here; all that was computed counts as old.
 
-        The columns get new files: those of the last save stay until the next one.
+        The columns get new files: those of the last save stay until the next one. A node with
+        another creation time may be another one: who is evaluated is asked anew.
         """
         self.advance()
         for number, block in enumerate(blocks):
             rows, tag = self.find(block.keys), f"{self.version}.{number}"
             classes = self._class_indices(block.classes)
+            if len(moved := rows[self.created_ns[rows] != block.created_ns]):
+                self.evaluated[moved] = False
+                self.seq, self.members_of = 0, ""
             self.class_column = replaced(self.class_column, f"classes.{tag}", rows, classes)
             self.created_column = replaced(
                 self.created_column, f"created_ns.{tag}", rows, block.created_ns

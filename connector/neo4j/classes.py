@@ -11,8 +11,8 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import UnusableError, class_name
-from ringfence.connector.neo4j.times import as_parameter, ns_expression
-from ringfence.connector.records import KnownClass
+from ringfence.connector.neo4j.times import as_parameter, checked_ns_expression, ns_expression
+from ringfence.connector.records import KnownClass, NodeState
 
 CLASSES_OF_KEYS = """
 UNWIND $keys AS key MATCH (n:{label} {{{key}: key}}) WHERE n.{class_} IS NOT NULL
@@ -23,6 +23,35 @@ CLASSES_SINCE = """
 MATCH (n:{label}) WHERE n.{labelled_at} >= $since AND n.{class_} IS NOT NULL
 RETURN n.{key} AS key, n.{class_} AS class, {ns} AS ns
 """
+
+STATES_OF_KEYS = """
+UNWIND $keys AS key MATCH (n:{label} {{{key}: key}})
+WITH n, n.{created} AS t
+RETURN collect([n.{key}, n.{class_}, {ns}]) AS states
+"""
+
+
+def node_states(graph: Graph, mapping: GraphMapping, keys: Sequence[str]) -> dict[str, NodeState]:
+    """Return class and creation time of those of `keys` that have a node now.
+
+    A class that can't be one counts as none, and so does such a time.
+    """
+    query = STATES_OF_KEYS.format(
+        label=quote(mapping.label),
+        key=quote(mapping.key),
+        class_=quote(mapping.class_property),
+        created=quote(mapping.created_at),
+        ns=checked_ns_expression(mapping.time_kind, "t"),
+    )
+    (record,) = graph.read(query, keys=[decode_key(key) for key in keys])
+    return {encode_key(key): _state(class_, ns) for key, class_, ns in record["states"]}
+
+
+def _state(class_: object, ns: object) -> NodeState:
+    name = None
+    with suppress(UnusableError):
+        name = class_name(class_)
+    return NodeState(name, ns if isinstance(ns, int) else None)
 
 
 def known_classes(

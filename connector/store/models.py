@@ -16,6 +16,9 @@ from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.tables import member, model
 from ringfence.connector.store.writer import Writer
 
+MEMBER = (member.c.node_key, member.c.role, member.c.class_index, member.c.created_ns)
+"""The columns of a `Member`, in its order."""
+
 
 def record_model(
     writer: Writer, version: str, manifest: str, digest: str, members: Sequence[Member]
@@ -39,6 +42,7 @@ def record_model(
                         "node_key": labelled.node_key,
                         "role": labelled.role,
                         "class_index": labelled.class_index,
+                        "created_ns": labelled.created_ns,
                     }
                     for labelled in part
                 ],
@@ -54,7 +58,9 @@ def record_model(
 
 
 def member_digests(members: Sequence[Member]) -> dict[str, str]:
-    """Return for each role one hash over its keys and classes, in the order of the keys.
+    """Return for each role one hash over keys, classes and creation times, by key.
+
+    Members without creation times hash as older versions hashed them.
 
     >>> sorted(member_digests([Member("i:1", "train", 0), Member("i:2", "calibration", 1)]))
     ['calibration', 'train']
@@ -62,7 +68,10 @@ def member_digests(members: Sequence[Member]) -> dict[str, str]:
     hashes: dict[str, hashlib._Hash] = {}
     for labelled in sorted(members, key=lambda labelled: labelled.node_key):
         digest = hashes.setdefault(labelled.role, hashlib.sha256())
-        digest.update(dumps([labelled.node_key, labelled.class_index]).encode())
+        facts: list[str | int] = [labelled.node_key, labelled.class_index]
+        if labelled.created_ns is not None:
+            facts.append(labelled.created_ns)
+        digest.update(dumps(facts).encode())
     return {role: digest.hexdigest() for role, digest in hashes.items()}
 
 
@@ -106,9 +115,7 @@ def class_names(store: Store, project: str) -> dict[str, list[str]]:
 
 def members(store: Store, project: str, version: str, role: Role | None = None) -> list[Member]:
     """Return the labelled nodes of a model version, all of them or those of one role."""
-    query = select(member.c.node_key, member.c.role, member.c.class_index).where(
-        member.c.project == project, member.c.version == version
-    )
+    query = select(*MEMBER).where(member.c.project == project, member.c.version == version)
     with store.reading() as connection:
         rows = connection.execute(query if role is None else query.where(member.c.role == role))
         return [Member(*row) for row in rows]

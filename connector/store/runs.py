@@ -180,6 +180,7 @@ def _replace_quarantine(
                     "seq": seq,
                     "reason": node.reason,
                     "seen_ns": now,
+                    "kind": node.kind,
                 }
                 for node in rejected
             ],

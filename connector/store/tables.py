@@ -56,12 +56,37 @@ member = Table(
     Column("node_key", Text),
     Column("role", Text, nullable=False),
     Column("class_index", Integer, nullable=False),
+    Column("created_ns", BigInteger),
     PrimaryKeyConstraint("project", "version", "node_key"),
     ForeignKeyConstraint(["project", "version"], ["model.project", "model.version"]),
     CheckConstraint("role IN ('train', 'validation', 'calibration')", name="member_role"),
     Index("member_by_role", "project", "version", "role"),
 )
-"""The labelled nodes a model version was trained, stopped and is calibrated with."""
+"""The labelled nodes a model version was trained, stopped and is calibrated with.
+
+`created_ns` is the node's creation time at the training: a node that has its key later, with
+another time, is another node. Models of older versions have none."""
+
+correction = Table(
+    "correction",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("node_key", Text),
+    Column("noticed_ns", BigInteger),
+    Column("was", Text),
+    Column("label", Text),
+    Column("reason", Text, nullable=False),
+    PrimaryKeyConstraint("project", "version", "node_key", "noticed_ns"),
+    ForeignKeyConstraint(
+        ["project", "version", "node_key"],
+        ["member.project", "member.version", "member.node_key"],
+    ),
+)
+"""Classes of calibration nodes that changed in the graph after the training; the newest row counts.
+
+Without a `label` the node is out of the calibration; so it is with a class that the model never
+saw."""
 
 run = Table(
     "run",
@@ -256,9 +281,12 @@ quarantine = Table(
     Column("seq", BigInteger, nullable=False),
     Column("reason", Text, nullable=False),
     Column("seen_ns", BigInteger, nullable=False),
+    Column("kind", Text, nullable=False, server_default="node"),
     PrimaryKeyConstraint("project", "element_id"),
 )
-"""Nodes that could not be used, each with its reason."""
+"""Nodes that could not be used, each with its reason; and relationships without a usable time.
+
+The latter (`kind` = relationship) are read all the same; `node_key` is the node they start at."""
 
 rescore = Table(
     "rescore",

@@ -32,16 +32,21 @@ from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.corrections import correct_all
 
 DAY_NS = 86_400 * NANOSECONDS
 
 
 @dataclass(frozen=True, slots=True)
 class AuditReport:
-    """What `ringfence audit` found: classes newly known or changed, coverage rows, alarms."""
+    """What `ringfence audit` found: classes newly known or changed, coverage rows, alarms.
+
+    `corrected` counts calibration nodes whose class changed: later runs count with the new one.
+    """
 
     newly_known: int
     changed: int
+    corrected: int
     rows: tuple[CoverageRow, ...]
     alarms: tuple[AlarmState, ...]
 
@@ -65,6 +70,7 @@ def run_audit(
         require_sound_record(writer)
         _require_mapping(workspace)
         new, changed = _record_classes(workspace, writer, progress)
+        corrected = correct_all(workspace, writer)
         _record_new_groups(workspace, writer, progress)
         fault_points.reach("labels read")
         rows = count_coverage(workspace.store, workspace.settings)
@@ -76,7 +82,7 @@ def run_audit(
         fault_points.reach("coverage in graph")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)
-    return AuditReport(new, changed, tuple(rows), alarms)
+    return AuditReport(new, changed, corrected, tuple(rows), alarms)
 
 
 def _require_mapping(workspace: Workspace) -> None:

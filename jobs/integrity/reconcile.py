@@ -21,6 +21,7 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.integrity.graph_check import ProjectionDifference, find_differences
 from ringfence.jobs.project.session import Session, lease_session, write_session
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.corrections import correct_all, find_all
 from ringfence.jobs.scoring.evaluated import mark_evaluated
 
 MAX_EXAMPLES = 20
@@ -46,10 +47,14 @@ class MirrorChange:
 
 @dataclass(frozen=True, slots=True)
 class ReconcileReport:
-    """What was found, and whether it was repaired."""
+    """What was found, and whether it was repaired.
+
+    `corrected` counts calibration nodes whose class in the graph is not the one that counts.
+    """
 
     finished_runs: tuple[int, ...]
     mirror: MirrorChange
+    corrected: int
     projections: dict[str, int]
     examples: tuple[ProjectionDifference, ...]
     repaired: bool
@@ -57,7 +62,8 @@ class ReconcileReport:
     @property
     def clean(self) -> bool:
         """Whether there was nothing to repair."""
-        return not self.finished_runs and self.mirror.clean and not self.projections
+        found = self.finished_runs or self.corrected or self.projections
+        return not found and self.mirror.clean
 
 
 def run_reconcile(
@@ -84,13 +90,20 @@ def _compare_stores(
     after = sync_mirror(workspace.reader(progress), whole=True).mirror
     change = _compare_mirrors(before, after)
     differences = list(find_differences(workspace))
+    corrected = len(find_all(workspace)[1])
     if session:
+        correct_all(workspace, session.writer)
         _repair(workspace, session.writer, differences)
         mark_evaluated(workspace, after)
         mirrors.save(after, workspace.mirror)
     kinds = dict(Counter(str(difference.kind) for difference in differences))
     return ReconcileReport(
-        tuple(unfinished), change, kinds, tuple(differences[:MAX_EXAMPLES]), session is not None
+        tuple(unfinished),
+        change,
+        corrected,
+        kinds,
+        tuple(differences[:MAX_EXAMPLES]),
+        session is not None,
     )
 
 

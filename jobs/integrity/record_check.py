@@ -24,6 +24,7 @@ from ringfence.connector.store.labels import label_rows_digest, labels_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
+from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
 
 FIRING = "firing"
@@ -34,6 +35,7 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     yield from find_edits_of_shown_rows(record)
     checks = {
         "members": _member_edits,
+        "corrections": find_correction_edits,
         "labels": _label_edits,
         "groups": _group_edits,
         "rescores": _rescore_edits,

@@ -18,7 +18,7 @@ from ringfence.jobs.views.tables import TABLES, Table, cell
 
 MAX_TABLE_ROWS = 60
 NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift", "models",
-         "alarms", "quarantine", "chain")  # fmt: skip
+         "alarms", "quarantine", "corrections", "chain")  # fmt: skip
 
 
 def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:

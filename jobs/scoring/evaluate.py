@@ -16,14 +16,15 @@ from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
 from ringfence.connector.records import Member, Prediction, RunFacts
+from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.models import members
 from ringfence.connector.store.runs import Decision, finite
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.corrections import describe_corrections
 from ringfence.jobs.scoring.due import DueNodes, find_due, leave_out_evaluated, recorded_policy
 from ringfence.jobs.scoring.evaluated import mark_members
 from ringfence.jobs.scoring.monitor import (
@@ -53,7 +54,9 @@ def decide_due(
     mirror, settings = read.mirror, workspace.settings
     _check_width(mirror, model)
     mark_members(workspace, mirror, model.version)
-    calibration = members(workspace.store, workspace.project, model.version, "calibration")
+    calibration = calibration_members(
+        workspace.store, workspace.project, model.version, model.classes
+    )
     graph = inference.inference_graph(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
     due = find_due(mirror, graph, settings.conformal, policy)
@@ -73,6 +76,7 @@ def decide_due(
             f"{due.evaluated_before} nodes have another key than when they were evaluated, and got "
             "no second set"
         )
+    notes += describe_corrections(workspace, model.version, model.classes)
     notes += [] if is_bound(model.manifest) else [NOT_BOUND]
     if settings.conformal.nonempty:
         result, note = _fill_empty_sets(evaluated.result)
@@ -81,7 +85,8 @@ def decide_due(
     facts = replace(facts, notes=tuple(notes), watch=watch)
     decided = predictions(mirror, due.rows, evaluated, model.classes)
     stopwatch.lap("compute")
-    return due, Decision(facts, decided, list(mirror.rejected.values()), terms_of(settings))
+    rejected = [*mirror.rejected.values(), *mirror.odd_relationships]
+    return due, Decision(facts, decided, rejected, terms_of(settings))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +196,7 @@ def _calibration(
     here = rows >= 0
     if not here.any():
         raise ModelError(
-            found="none of the model's calibration nodes is in the graph any more",
+            found="none of the model's calibration nodes is in the graph any more with its class",
             needed="at least one calibration node",
             next_step="ringfence train",
         )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.store import predictions
 from ringfence.connector.store.models import members
 from ringfence.jobs.project.workspace import Workspace
+
+_UNRECORDED = -(2**63)  # stands for a creation time that the record lacks
 
 
 def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
@@ -15,10 +19,16 @@ def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
 
 
 def mark_members(workspace: Workspace, mirror: Mirror, version: str) -> None:
-    """Close the model's own labelled nodes; once per model and mirror, however many they are."""
+    """Close the model's own labelled nodes; once per model and mirror, however many they are.
+
+    A node that has a member's key and another creation time is another node, and stays open.
+    """
     if mirror.members_of == version:
         return
-    keys = [one.node_key for one in members(workspace.store, workspace.project, version)]
-    rows = mirror.find(keys)
-    mirror.evaluated[rows[rows >= 0]] = True
+    known = members(workspace.store, workspace.project, version)
+    rows = mirror.find([one.node_key for one in known])
+    recorded = [_UNRECORDED if one.created_ns is None else one.created_ns for one in known]
+    times = np.array(recorded, np.int64)
+    same = (times == _UNRECORDED) | (mirror.created_ns[rows] == times)
+    mirror.evaluated[rows[(rows >= 0) & same]] = True
     mirror.members_of = version

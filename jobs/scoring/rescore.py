@@ -12,7 +12,8 @@ from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import typed_candidates
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import Progress, sync_mirror
-from ringfence.connector.store.models import members, newest_manifest
+from ringfence.connector.store.corrections import calibration_members
+from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
@@ -57,7 +58,9 @@ def run_rescoring(
         model = model_files.load_model(workspace.models, recorded)
         mirror = sync_mirror(workspace.reader(progress)).mirror
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
-        known = members(workspace.store, workspace.project, model.version, "calibration")
+        known = calibration_members(
+            workspace.store, workspace.project, model.version, model.classes
+        )
         graph = inference.inference_graph(mirror, workspace.mapping)
         evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
         later = predictions(mirror, rows, evaluated, model.classes)

@@ -23,6 +23,7 @@ from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.apply import apply
+from ringfence.jobs.scoring.corrections import correct_some
 from ringfence.jobs.scoring.due import DueNodes
 from ringfence.jobs.scoring.evaluate import decide_due
 from ringfence.jobs.scoring.evaluated import mark_evaluated
@@ -34,7 +35,8 @@ from ringfence.jobs.training import model_files
 class RunReport:
     """What `ringfence score` did; `seq` is None where nothing was due.
 
-    `run` is what the run decided, `sizes` counts sets by their size.
+    `run` is what the run decided, `sizes` counts sets by their size, `corrected` the calibration
+    nodes that count otherwise from this run on.
     """
 
     seq: int | None
@@ -46,6 +48,7 @@ class RunReport:
     already_known: int
     evaluated_before: int
     quarantined: int
+    corrected: int
     sizes: dict[int, int]
     run: RunFacts | None
     seconds: dict[str, float]
@@ -79,6 +82,9 @@ def run_scoring(
         stopwatch.lap("load model")
         read = retry_while_unavailable("reading", lambda: sync_mirror(workspace.reader(progress)))
         mark_evaluated(workspace, read.mirror)
+        corrected = correct_some(
+            workspace, session.writer, model.version, model.classes, read.mirror
+        )
         stopwatch.lap("read")
         fault_points.reach("graph read")
         due, decision = decide_due(workspace, model, read, stopwatch)
@@ -94,7 +100,7 @@ def run_scoring(
         mirrors.save(read.mirror, workspace.mirror)
         inference.close_tables(workspace.tables, model, read.mirror)
         stopwatch.lap("save mirror")
-    return _report(seq, session.recovered, read, due, decision, stopwatch)
+    return _report(seq, session.recovered, read, due, decision, corrected, stopwatch)
 
 
 def refuse_older_graph(workspace: Workspace) -> None:
@@ -119,6 +125,7 @@ def _report(
     read: SyncResult,
     due: DueNodes,
     decision: Decision | None,
+    corrected: int,
     stopwatch: Stopwatch,
 ) -> RunReport:
     sizes = Counter(one.size for one in decision.predictions) if decision else Counter()
@@ -132,6 +139,7 @@ def _report(
         already_known=due.already_known,
         evaluated_before=due.evaluated_before,
         quarantined=len(read.mirror.rejected),
+        corrected=corrected,
         sizes=dict(sorted(sizes.items())),
         run=decision.facts if decision else None,
         seconds=stopwatch.seconds,

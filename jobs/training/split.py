@@ -75,7 +75,7 @@ def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
 def list_members(mirror: Mirror, split: Split) -> list[Member]:
     """Return the labelled nodes with their roles, as the store takes them."""
     return [
-        Member(mirror.keys[row], role, int(split.class_indices[row]))
+        Member(mirror.keys[row], role, int(split.class_indices[row]), int(mirror.created_ns[row]))
         for role, rows in split.roles.items()
         for row in rows.tolist()
     ]

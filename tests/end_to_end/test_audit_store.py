@@ -196,7 +196,7 @@ def test_a_changed_alpha_neither_wipes_a_broken_verdict_nor_its_alarm(
     assert (coverage_alarm.state, coverage_alarm.words) == ("firing", total.words)
     assert today.build(queries)["verdict"] == "broken"
     rows = count_coverage(store, settings)
-    assert AuditReport(0, 0, tuple(rows), ()).total.words == total.words
+    assert AuditReport(0, 0, 0, tuple(rows), ()).total.words == total.words
     counted = [(row.alpha, row.evaluated, row.verdict) for row in queries.totals()]
     assert counted == [(row.alpha, row.evaluated, row.verdict) for row in last_totals(rows)]
     assert sum(row.evaluated for row in queries.totals()) == max(3, len(alphas)) * 80

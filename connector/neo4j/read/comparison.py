@@ -22,6 +22,7 @@ from ringfence.connector.neo4j.read.incremental import (
     read_nodes_by_id,
     read_relationships,
 )
+from ringfence.connector.neo4j.read.odd_times import find_odd_times
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,10 +73,12 @@ def relationships_of(reader: GraphReader, keys: Sequence[str]) -> Iterator[Relat
         yield from read_relationships(reader.graph, mapping, 0, decoded, reader.rows)
 
 
-def reread_relationships(reader: GraphReader, mirror: Mirror) -> None:
-    """Read all relationships anew; the nodes stay as they are."""
+def reread_relationships(reader: GraphReader, mirror: Mirror) -> list[str]:
+    """Read all relationships anew; the nodes stay as they are. Return notes about odd times."""
     open_accounts(reader, mirror)
     mirror.forget_relationships()
     for block in all_relationships(reader.graph, reader.mapping, reader.rows, mirror.size):
         mirror.add_block(block)
     mirror.add_relationships([])
+    mirror.odd_relationships, notes = find_odd_times(reader)
+    return notes

@@ -35,6 +35,7 @@ from ringfence.connector.neo4j.read.incremental import (
     read_nodes_by_id,
     read_relationships,
 )
+from ringfence.connector.neo4j.read.odd_times import find_odd_times
 from ringfence.connector.neo4j.read.resume import MAX_PART_AGE_SECONDS, finish_first_read
 from ringfence.connector.neo4j.read.slices import (
     SliceDifference,
@@ -133,6 +134,8 @@ def _catch_up(reader: GraphReader, known: Mirror) -> SyncResult | str:
     read = _append(reader, known)
     if isinstance(read, str):
         return read
+    rows = np.union1d(rows, np.array(sorted(known.other_times), np.int64))
+    known.other_times.clear()
     read = _check_slice(reader, known, read, rows)
     known.checked = following
     return read
@@ -160,11 +163,12 @@ def _check_slice(
         known.replace_nodes(list(read_nodes_by_key(reader, known, keys)))
         said.append(f"{len(keys)} nodes had changed")
     if found.missed or found.deleted:
-        reread_relationships(reader, known)
+        odd = reread_relationships(reader, known)
         said.append(
             f"{len(found.missed)} relationships were missing and {len(found.deleted)} deleted, "
             "all were read again"
         )
+        said += odd
     if not said:
         return read
     note = f"compared {len(rows)} nodes with the graph: {'; '.join(said)}"
@@ -203,14 +207,14 @@ def _compare(
     missed = read_missing(reader, known, ids)
     if found.nodes < 0 and not ids:
         return "nodes were missing, and no key is new"
-    if found.types:
-        reread_relationships(reader, known)
+    odd = reread_relationships(reader, known) if found.types else []
     before = count_graph(reader.graph, reader.mapping)
     if settle_accounts(reader, known, before):
         return "the counts of nodes and relationships differ after a comparison of keys"
     names = [reader.mapping.relationships[index].type for index in sorted(found.types)]
     said = [f"read {missed} nodes that had been missed"] if missed else []
     said += [f"read all relationships again ({', '.join(names)})"] if names else []
+    said += odd
     note = f"the counts differed; compared all keys: {'; '.join(said) or 'nothing was missing'}"
     rows = np.concatenate([read.new_rows, np.arange(first, known.size)])
     changed = read.new_edges + max(known.edge_count - edges, 0)
@@ -267,7 +271,8 @@ def _fill_mirror(reader: GraphReader, mirror: Mirror, expected: int) -> str:
     reader.add_sources(mirror, sources)
     mirror.add_relationships([])
     mirror.sources_read = np.empty(0, np.uint8)
-    return end.note
+    mirror.odd_relationships, odd = find_odd_times(reader)
+    return "; ".join(part for part in (end.note, *odd) if part)
 
 
 def _read_new(reader: GraphReader, mirror: Mirror) -> SyncResult:

@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 
 from sqlalchemy import func, null, select
 
-from ringfence.connector.records import AuditMark, ChainEntry, Run, StoredCoverage
+from ringfence.connector.records import (
+    AuditMark,
+    ChainEntry,
+    Run,
+    StoredCorrection,
+    StoredCoverage,
+)
+from ringfence.connector.store import corrections
 from ringfence.connector.store import coverage as coverage_rows
 from ringfence.connector.store import schedule as scheduled_jobs
 from ringfence.connector.store.engine import Store
@@ -182,11 +189,26 @@ class ProjectQueries:
         """Return reasons with the number of nodes, the most frequent first."""
         query = (
             select(quarantine.c.reason, func.count().label("nodes"))
-            .where(quarantine.c.project == self.project)
+            .where(quarantine.c.project == self.project, quarantine.c.kind == "node")
             .group_by(quarantine.c.reason)
             .order_by(func.count().desc())
         )
         return [QuarantineReason(**row) for row in self.rows(query)]
+
+    def odd_relationships(self) -> list[str]:
+        """Return relationships without a usable time, in words; they were read all the same."""
+        query = (
+            select(quarantine.c.node_key, quarantine.c.reason)
+            .where(quarantine.c.project == self.project, quarantine.c.kind == "relationship")
+            .order_by(quarantine.c.node_key, quarantine.c.reason)
+        )
+        return [f"{row['node_key']} {row['reason']}" for row in self.rows(query)]
+
+    def corrections(self) -> list[StoredCorrection]:
+        """Return the last corrections of calibration nodes, newest first."""
+        with self.store.reading() as connection:
+            rows = corrections.all_corrections(connection, self.project)
+        return rows[::-1][: self.max_rows]
 
     def alarms(self) -> list[StoredAlarm]:
         """Return what every rule says now."""

@@ -14,10 +14,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, func, select, text
 
-from ringfence.connector.records import ChainEntry, Member, NodeGroup, NoticedLabel
+from ringfence.connector.records import (
+    ChainEntry,
+    Member,
+    NodeGroup,
+    NoticedLabel,
+    StoredCorrection,
+)
 from ringfence.connector.store.chain import first_broken
+from ringfence.connector.store.corrections import all_corrections
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import groups_of_run
+from ringfence.connector.store.models import MEMBER
 from ringfence.connector.store.rows import chain_entry_from_row
 from ringfence.connector.store.tables import (
     alarm,
@@ -123,10 +131,12 @@ class RecordReader:
 
     def members(self, version: str) -> list[Member]:
         """Return the labelled nodes of a model version."""
-        query = select(member.c.node_key, member.c.role, member.c.class_index).where(
-            member.c.project == self.project, member.c.version == version
-        )
+        query = select(*MEMBER).where(member.c.project == self.project, member.c.version == version)
         return [Member(*row) for row in self.connection.execute(query)]
+
+    def corrections(self) -> list[StoredCorrection]:
+        """Return the corrections of calibration nodes, oldest first."""
+        return all_corrections(self.connection, self.project)
 
     def member_versions(self) -> set[str]:
         """Return the model versions that have members."""

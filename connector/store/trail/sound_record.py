@@ -1,7 +1,7 @@
 """Whether the record that a run would rest on is the one that the chain sealed; cheap.
 
 `ringfence score` and `ringfence audit` ask at their start: for the newest entry of the chain, and
-for manifest and members of the newest model. `ringfence verify` compares everything.
+for manifest, members and corrections of the newest model. `ringfence verify` compares everything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, func, select
 
 from ringfence.connector.errors import StoreError
-from ringfence.connector.store import chain
+from ringfence.connector.store import chain, corrections
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.tables import audit, model
 from ringfence.connector.store.trail.integrity import RecordReader
@@ -41,6 +41,16 @@ def require_sound_record(writer: Writer) -> None:
         )
 
 
+def newest_of_kind(connection: Connection, project: str, kind: str, like: str = "%") -> Any:
+    """Return the newest entry of a kind whose body is `like` a pattern; None without one.
+
+    Bodies are canonical JSON: a text inside one has its quotes escaped and can't look like this.
+    """
+    entries = select(audit).where(audit.c.project == project, audit.c.body.like(like))
+    query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'))
+    return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
+
+
 def _chain_difference(connection: Connection, project: str, key: bytes) -> str | None:
     last = chain.newest_entry(connection, project)
     if last is None:
@@ -54,12 +64,7 @@ def _chain_difference(connection: Connection, project: str, key: bytes) -> str |
 
 
 def _model_difference(connection: Connection, project: str, key: bytes, newest: Any) -> str | None:
-    sealed = connection.execute(
-        select(audit)
-        .where(audit.c.project == project, audit.c.body.like('%"kind":"trained"%'))
-        .order_by(audit.c.n.desc())
-        .limit(1)
-    ).first()
+    sealed = newest_of_kind(connection, project, "trained")
     if sealed is None or not chain.fits(sealed, key):
         return f"the audit chain has no entry that fits for model {newest.version}"
     body = json.loads(sealed.body)
@@ -74,4 +79,18 @@ def _model_difference(connection: Connection, project: str, key: bytes, newest: 
     sealed_digests = body.get("member_digests")  # older entries have the number alone
     if sealed_digests is not None and sealed_digests != member_digests(members):
         return f"the members of model {newest.version} are not those that were recorded"
+    return _correction_difference(connection, project, key, newest.version)
+
+
+def _correction_difference(
+    connection: Connection, project: str, key: bytes, version: str
+) -> str | None:
+    """Compare the corrections of a model's calibration nodes with the newest entry about them."""
+    sealed = newest_of_kind(connection, project, corrections.KIND, f'%"version":"{version}"%')
+    rows = [r for r in corrections.all_corrections(connection, project) if r.version == version]
+    digest = None if sealed is None else json.loads(sealed.body)["all_rows"]
+    if sealed is not None and not chain.fits(sealed, key):
+        return f"entry {sealed.n} of the audit chain does not fit this machine's key"
+    if digest != (corrections.corrections_digest(rows) if rows else None):
+        return f"the corrected classes of model {version} are not those that were recorded"
     return None

@@ -43,6 +43,9 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "audited": _audited,
     "alarms": _alarms,
     "classes": lambda facts: f"{facts['nodes']} classes became known",
+    "corrections": lambda facts: (
+        f"{facts['nodes']} calibration nodes of model {facts['version']} were corrected"
+    ),
     "trained": lambda facts: f"model {facts['version']} with {facts['members']} labelled nodes",
     "applied": lambda facts: f"run {facts['seq']} is in the graph",
     "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",

@@ -48,6 +48,11 @@ def print_audit(done: AuditReport, title: str = "Coverage") -> None:
     print_verdict(done.rows)
     if done.changed:
         say(f"{done.changed} classes have changed since they were noticed; both values are kept.")
+    if done.corrected:
+        say(
+            f"{done.corrected} calibration nodes have another class than was counted so far, or "
+            "none; the next run counts with what the graph says."
+        )
     for alarm in done.alarms:
         if alarm.state in {"firing", "pending"}:
             say(f"Alarm {alarm.rule} is {alarm.state}: {alarm.words}.")

@@ -43,6 +43,7 @@ def print_reconciliation(done: ReconcileReport, next_step: str) -> None:
         ("nodes that were missed", change.missed),
         ("nodes that were deleted", change.deleted),
         ("nodes whose features or class changed", change.changed),
+        ("calibration nodes whose class changed", done.corrected),
         ("relationships that were missed", change.edges_missed),
         ("relationships that were deleted", change.edges_deleted),
         *((f"sets: {kind}", count) for kind, count in done.projections.items()),

@@ -63,4 +63,5 @@ def _describe_leftover(done: RunReport) -> str:
     return (
         f"Waiting for their time or a neighbour: {done.waiting:,}. Class known already: "
         f"{done.already_known:,}. In quarantine: {done.quarantined:,}."
+        + (f" Calibration nodes corrected: {done.corrected:,}." if done.corrected else "")
     )

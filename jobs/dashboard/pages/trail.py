@@ -1,4 +1,4 @@
-"""The audit trail: whether the chain fits, its last entries, the changes of alarms."""
+"""The audit trail: whether the chain fits, its last entries, corrections, changes of alarms."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def build(dashboard: OpenDashboard) -> Values:
         "state": state,
         "verified": sentence,
         "figures": [],
-        "tables": read_tables(dashboard.queries, "chain", "alarm-events"),
+        "tables": read_tables(dashboard.queries, "chain", "corrections", "alarm-events"),
     }
 
 

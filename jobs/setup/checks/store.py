@@ -28,6 +28,12 @@ def check_quarantine(store: Store, settings: Settings) -> Iterator[Finding]:
     for row in ProjectQueries(store, settings.project).quarantine():
         text = f"{row.nodes} nodes are in quarantine: {row.reason}"
         yield Finding("warning", text, "correct them in the graph; every run reads them again")
+    if odd := ProjectQueries(store, settings.project).odd_relationships():
+        yield Finding(
+            "warning",
+            f"{len(odd)} relationships have no usable creation time, e.g. {odd[0]}",
+            "correct them: each new one makes a run read all relationships of its type",
+        )
 
 
 MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...] = (

@@ -20,6 +20,7 @@ TABLES: dict[str, TableView] = {
         runs.DRIFT,
         runs.MODELS,
         operations.QUARANTINE,
+        operations.CORRECTIONS,
         operations.SCHEDULE,
         operations.ALARMS,
         operations.ALARM_EVENTS,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.connector.store.trail.summary import describe_entry
@@ -9,7 +11,12 @@ from ringfence.jobs.views.tables.model import Column, Rows, TableView
 
 
 def _quarantine_rows(queries: ProjectQueries) -> Rows:
-    return [as_row(reason) for reason in queries.quarantine()]
+    odd = [{"reason": relationship, "nodes": None} for relationship in queries.odd_relationships()]
+    return [as_row(reason) for reason in queries.quarantine()] + odd
+
+
+def _correction_rows(queries: ProjectQueries) -> Rows:
+    return [asdict(correction) for correction in queries.corrections()]
 
 
 def _schedule_rows(queries: ProjectQueries) -> Rows:
@@ -45,6 +52,20 @@ QUARANTINE = TableView(
     (Column("reason", "reason"), Column("nodes", "nodes", "int")),
     _quarantine_rows,
     "No node is unusable.",
+)
+CORRECTIONS = TableView(
+    "corrections",
+    "Corrected calibration nodes",
+    (
+        Column("noticed", "noticed_ns", "time"),
+        Column("node", "node_key"),
+        Column("was", "was"),
+        Column("is", "label"),
+        Column("why", "reason"),
+        Column("model", "version"),
+    ),
+    _correction_rows,
+    "No class of a calibration node was corrected or withdrawn.",
 )
 SCHEDULE = TableView(
     "schedule",

@@ -188,3 +188,35 @@ def test_writers_at_work_cause_no_comparison_and_nothing_is_missed(graph, reader
     assert len(notes) > 10
     assert set(notes) == {("", "")}
     assert_equals_graph(reader, found)
+
+
+ODD = {
+    "'yesterday'": "created_at is of no use: yesterday, STRING; read all the same",
+    "datetime('2300-01-01T00:00:00Z')": "created_at is of no use: 2300-01-01T00:00:00Z, outside "
+    "1677 to 2262; read all the same",
+    "null": "created_at is missing; read all the same",
+}
+
+
+@pytest.mark.parametrize("reader", [True], indirect=True, ids=["timed"])
+def test_relationships_with_odd_times_are_read_and_listed_with_keys_and_value(graph, reader):
+    for place, created in enumerate(ODD):
+        graph.run(
+            "MATCH (a:Thing {id: $i}), (b:Thing {id: 50}) "
+            f"CREATE (a)-[r:LINKS]->(b) SET r.created_at = {created}",
+            i=place,
+        )
+    found = read(reader)
+    assert "without a usable time were read, e.g. i:" in found.note
+    assert {(f"i:{i}", "i:50", 0) for i in range(3)} <= contents(found.mirror)[1]
+    listed = {one.node_key: one for one in found.mirror.odd_relationships}
+    for place, reason in enumerate(ODD.values()):
+        assert listed[f"i:{place}"].reason == f"-[LINKS]-> i:50: {reason}"
+        assert listed[f"i:{place}"].kind == "relationship"
+    assert_equals_graph(reader, found)
+    again = read(reader)  # the accounts include them: nothing is read again, the list stays
+    assert (again.note, again.mirror.odd_relationships) == ("", found.mirror.odd_relationships)
+    graph.run("MATCH ()-[r:LINKS]->(:Thing {id: 50}) WHERE r.created_at IS NULL DELETE r")
+    fewer = read(reader)
+    assert len(fewer.mirror.odd_relationships) == 2
+    assert_equals_graph(reader, fewer)

@@ -1,0 +1,75 @@
+"""Do the calibration nodes still have the classes that they are counted with?
+
+A class that was corrected in the graph counts from then on; a node whose class was withdrawn, or
+whose key another node has now, is out of the calibration. Each is recorded before it counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ringfence.connector.mirror import Mirror
+from ringfence.connector.neo4j.classes import node_states
+from ringfence.connector.records import Correction, Member
+from ringfence.connector.store import corrections
+from ringfence.connector.store.models import class_names, members
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.project.workspace import Workspace
+
+
+def correct_some(
+    workspace: Workspace, writer: Writer, version: str, classes: Sequence[str], mirror: Mirror
+) -> int:
+    """Compare `check_nodes` calibration nodes with the graph, in turn; return how many changed."""
+    known = _calibration(workspace, version)
+    size = min(workspace.settings.engine.check_nodes, len(known))
+    first = mirror.members_checked % max(len(known), 1)
+    found = _find(workspace, version, classes, (known + known)[first : first + size])
+    corrections.record_corrections(writer, version, found)
+    mirror.members_checked = first + size
+    return len(found)
+
+
+def correct_all(workspace: Workspace, writer: Writer) -> int:
+    """Compare all calibration nodes of the newest model; return how many changed."""
+    version, found = find_all(workspace)
+    corrections.record_corrections(writer, version, found)
+    return len(found)
+
+
+def find_all(workspace: Workspace) -> tuple[str, list[Correction]]:
+    """Return the newest model and which of its calibration nodes the graph has otherwise."""
+    models = class_names(workspace.store, workspace.project)
+    if not models:
+        return "", []
+    version, classes = list(models.items())[-1]
+    return version, _find(workspace, version, classes, _calibration(workspace, version))
+
+
+def describe_corrections(workspace: Workspace, version: str, classes: Sequence[str]) -> list[str]:
+    """Return a note for the run: how many nodes count otherwise than at the training; or none."""
+    newest = corrections.newest_corrections(workspace.store, workspace.project, version).values()
+    out = sum(one.label not in classes for one in newest)
+    if not newest:
+        return []
+    return [
+        f"{len(newest) - out} calibration nodes count with a class that was corrected after the "
+        f"training, {out} are left out (class withdrawn or unknown to the model, or key reused)"
+    ]
+
+
+def _find(
+    workspace: Workspace, version: str, classes: Sequence[str], known: Sequence[Member]
+) -> list[Correction]:
+    so_far = corrections.newest_corrections(workspace.store, workspace.project, version)
+    size, found = workspace.settings.engine.read_rows, []
+    for start in range(0, len(known), size):
+        part = known[start : start + size]
+        now = node_states(workspace.graph, workspace.mapping, [one.node_key for one in part])
+        found += corrections.find_corrections(part, so_far, now, classes)
+    return found
+
+
+def _calibration(workspace: Workspace, version: str) -> list[Member]:
+    known = members(workspace.store, workspace.project, version, "calibration")
+    return sorted(known, key=lambda one: one.node_key)
