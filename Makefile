@@ -51,8 +51,9 @@ bench: $(VENV)/.bench ## incremental pass, reading, writing, a whole run, scale;
 
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
 	$(MAKE) -j2 faults-sqlite faults-postgresql
-	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 \
-	  $(BIN)/pytest -q -s tests/connector/neo4j/read/test_watermark.py tests/connector/neo4j/test_quoting.py
+	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 RINGFENCE_TEST_READS_BESIDE_WRITERS=100 \
+	  $(BIN)/pytest -q -s tests/connector/neo4j/read/test_watermark.py tests/connector/neo4j/test_quoting.py \
+	  tests/connector/neo4j/read/test_accounting.py::test_twenty_writers_at_work_cause_no_comparison_and_nothing_is_missed
 
 bench-gds: $(VENV)/.dev ## a run beside a full cycle of GDS on the same server; fetches GDS first
 	$(BIN)/python -m benchmarks.gds $(SIZE)

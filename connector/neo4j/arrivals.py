@@ -10,17 +10,20 @@ from numpy.typing import NDArray
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
-from ringfence.connector.neo4j.times import ns_expression
+from ringfence.connector.neo4j.times import checked_ns_expression
 
 MIN_NODES, MIN_EDGES = 3, 2  # with fewer there is no order to test
 
 NODE_TIMES = """
-MATCH (n:{label}) WHERE {created} IS NOT NULL AND n.{key} IS NOT NULL
-RETURN collect(elementId(n)) AS ids, collect({ns}) AS times
+MATCH (n:{label}) WHERE n.{key} IS NOT NULL
+WITH n, n.{created} AS t
+WITH n, {ns} AS ns WHERE ns IS :: INTEGER NOT NULL
+RETURN collect(elementId(n)) AS ids, collect(ns) AS times
 """
 
 EDGE_TIMES = """
 MATCH (a:{label})-[r:{type}]->(b:{label}) WHERE a <> b
+WITH a, b, {created} AS t
 RETURN collect([elementId(a), elementId(b), {ns}]) AS edges
 """
 
@@ -77,12 +80,11 @@ def with_its_node(
 
 
 def _read_nodes(graph: Graph, mapping: GraphMapping) -> tuple[dict[str, int], NDArray[np.int64]]:
-    created = f"n.{quote(mapping.created_at)}"
     query = NODE_TIMES.format(
         label=quote(mapping.label),
         key=quote(mapping.key),
-        created=created,
-        ns=ns_expression(mapping.time_kind, created),
+        created=quote(mapping.created_at),
+        ns=checked_ns_expression(mapping.time_kind, "t"),
     )
     nodes = graph.read(query)[0]
     return {id_: row for row, id_ in enumerate(nodes["ids"])}, np.array(nodes["times"], np.int64)
@@ -91,14 +93,15 @@ def _read_nodes(graph: Graph, mapping: GraphMapping) -> tuple[dict[str, int], ND
 def _read_edges(
     graph: Graph, mapping: GraphMapping, kind: RelationshipMapping
 ) -> list[tuple[str, str, int | None]]:
-    ns = "null"
-    if kind.created_at:
-        stamp = f"r.{quote(kind.created_at)}"
-        as_ns = ns_expression(mapping.time_kind, stamp)
-        ns = f"CASE WHEN {stamp} IS NULL THEN null ELSE {as_ns} END"
-    query = EDGE_TIMES.format(label=quote(mapping.label), type=quote(kind.type), ns=ns)
-    edges: list[tuple[str, str, int | None]] = graph.read(query)[0]["edges"]
-    return edges
+    """Edges with their times; one that can't be used counts as none."""
+    query = EDGE_TIMES.format(
+        label=quote(mapping.label),
+        type=quote(kind.type),
+        created=f"r.{quote(kind.created_at)}" if kind.created_at else "null",
+        ns=checked_ns_expression(mapping.time_kind, "t"),
+    )
+    edges: list[tuple[str, str, object]] = graph.read(query)[0]["edges"]
+    return [(a, b, ns if isinstance(ns, int) else None) for a, b, ns in edges]
 
 
 def _oldest_per_pair(

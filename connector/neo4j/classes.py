@@ -11,7 +11,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import UnusableError, class_name
-from ringfence.connector.neo4j.times import as_parameter, checked_ns_expression, ns_expression
+from ringfence.connector.neo4j.times import as_parameter, checked_ns_expression
 from ringfence.connector.records import KnownClass, NodeState
 
 CLASSES_OF_KEYS = """
@@ -21,6 +21,7 @@ RETURN n.{key} AS key, n.{class_} AS class, null AS ns
 
 CLASSES_SINCE = """
 MATCH (n:{label}) WHERE n.{labelled_at} >= $since AND n.{class_} IS NOT NULL
+WITH n, n.{labelled_at} AS t
 RETURN n.{key} AS key, n.{class_} AS class, {ns} AS ns
 """
 
@@ -73,7 +74,7 @@ def classes_since(
         key=quote(mapping.key),
         class_=quote(mapping.class_property),
         labelled_at=quote(labelled_at),
-        ns=ns_expression(mapping.time_kind, f"n.{quote(labelled_at)}"),
+        ns=checked_ns_expression(mapping.time_kind, "t"),
     )
     block: list[Any] = []
     for row in graph.stream(query, rows, since=as_parameter(mapping.time_kind, since_ns)):
@@ -90,5 +91,6 @@ def _by_key(rows: Sequence[Any]) -> dict[str, KnownClass]:
     for row in rows:
         with suppress(UnusableError):  # a class that isn't text or a number stays unknown
             name = str(class_name(row["class"]))
-            classes[encode_key(row["key"])] = KnownClass(name, row["ns"])
+            ns = row["ns"] if isinstance(row["ns"], int) else None  # text: out of range
+            classes[encode_key(row["key"])] = KnownClass(name, ns)
     return classes

@@ -25,6 +25,7 @@ HEADERS = {
     "drift": "run,distance of scores,new classes watched,mean p",
     "models": "version,trained,network,classes,train,validation,calibration,weights",
     "quarantine": "reason,nodes",
+    "corrections": "noticed,node,was,is,why,model",
     "schedule": "job,when,due,ended,outcome,words",
     "alarms": "rule,state,since,why",
     "alarm-events": "at,rule,was,is,why,told by",

@@ -1,0 +1,29 @@
+"""The times of arrival that the advisor reads, also where some can't be used."""
+
+import numpy as np
+import pytest
+
+from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.neo4j.arrivals import read_arrivals
+from ringfence.connector.neo4j.classes import classes_since
+from tests.connector.neo4j.read.test_accounting import FILL, mapping_of
+
+OUT_OF_RANGE = "datetime('2300-01-01T00:00:00Z')"
+
+
+@pytest.mark.parametrize("odd", ["'yesterday'", OUT_OF_RANGE, "17"])
+def test_odd_times_of_nodes_and_relationships_end_no_audit(graph, connected, odd):
+    graph.run(FILL)
+    graph.run(f"MATCH (n:Thing {{id: 5}}) SET n.created_at = {odd}")
+    graph.run(f"MATCH (:Thing {{id: 7}})-[r:LINKS]->() SET r.created_at = {odd}")
+    arrivals = read_arrivals(connected, mapping_of(timed=True), np.empty(0, np.int64))
+    assert len(arrivals.node_time) == 99
+    assert (arrivals.edge_time < 1_800_000_000_000_000_000).all()
+
+
+def test_a_class_with_a_time_out_of_range_is_known_without_one(graph, connected):
+    graph.run(f"CREATE (:Thing {{id: 1, class: 'a', known_at: {OUT_OF_RANGE}}})")
+    kinds = (RelationshipMapping("LINKS", None),)
+    mapping = GraphMapping("Thing", "id", ("x",), True, "class", "created_at", "zoned", kinds)
+    (known,) = classes_since(connected, mapping, "known_at", 0, 10)
+    assert (known["i:1"].class_, known["i:1"].happened_ns) == ("a", None)
