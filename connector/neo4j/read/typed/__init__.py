@@ -1,0 +1,1 @@
+"""Reading several labels: raw columns, relations between labels, keys not yet known."""

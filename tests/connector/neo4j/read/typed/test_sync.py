@@ -1,0 +1,309 @@
+"""Several labels read from a real graph: what is new joins, what differs is read again."""
+
+import datetime as dt
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.mapping import (
+    ColumnMapping,
+    GraphMapping,
+    NodeMapping,
+    RelationMapping,
+    TypedMapping,
+)
+from ringfence.connector.mirror.typed import save_typed
+from ringfence.connector.mirror.typed.values import RawDuration, RawPoint
+from ringfence.connector.neo4j.read.typed import sync
+from ringfence.connector.neo4j.read.typed.reader import TypedReader
+from ringfence.connector.neo4j.read.typed.sync import sync_typed
+
+FLIGHTS = """
+CREATE (jfk:Airport {faa: 'JFK', name: 'Kennedy', altitude: 13})
+CREATE (bos:Airport {faa: 'BOS', name: 'Logan'})
+CREATE (ua:Carrier {code: 'UA', at: point({longitude: 1.5, latitude: 2.5})})
+WITH jfk, bos, ua
+UNWIND range(1, 6) AS i
+CREATE (f:Flight {id: i, hour: i, day: date('2013-01-01') + duration({days: i}),
+  status: CASE WHEN i < 5 THEN CASE i % 2 WHEN 0 THEN 'late' ELSE 'good' END END})
+CREATE (f)-[:FROM]->(jfk), (f)-[:TO]->(bos), (ua)-[:OPERATES]->(f)
+"""
+
+
+def columns(*names):
+    return tuple(ColumnMapping(name) for name in names)
+
+
+def typed_mapping(created_at=None, relation_time=None):
+    return TypedMapping(
+        (
+            NodeMapping("Flight", "id", columns("hour", "day", "note"), created_at),
+            NodeMapping("Airport", "faa", columns("name", "altitude")),
+            NodeMapping("Carrier", "code", columns("at")),
+        ),
+        (
+            RelationMapping(0, "FROM", 1, created_at=relation_time),
+            RelationMapping(0, "TO", 1, created_at=relation_time),
+            RelationMapping(2, "OPERATES", 0, created_at=relation_time),
+        ),
+        "status",
+        "zoned",
+    )
+
+
+class Case:
+    def __init__(self, graph, folder: Path, mapping=None):
+        self.graph, self.folder = graph, folder
+        self.mapping = mapping or typed_mapping()
+        self.seen: dict[str, int] = {}
+        self.check_nodes = 0
+
+    def read(self, *, whole=False, save=True):
+        names = GraphMapping("Flight", "id", (), False, "status", "", "zoned", ())
+        reader = TypedReader(
+            self.graph, names, self.mapping, self.folder, 1000, 5.0, check_nodes=self.check_nodes,
+            first_seen=lambda keys: {key: self.seen[key] for key in keys if key in self.seen},
+        )  # fmt: skip
+        found = sync_typed(reader, whole=whole)
+        self.seen |= found.first_seen
+        if save:
+            save_typed(found.typed, self.folder)
+        return found
+
+
+@pytest.fixture
+def case(connected, tmp_path):
+    connected.run(FLIGHTS)
+    return Case(connected, tmp_path / "mirror")
+
+
+def as_graph(typed):
+    """All that a mirror holds, whatever the numbers of its rows."""
+    keys = list(typed.base.keys)
+    source, target, kind = typed.base.edges
+    edges = {
+        (keys[a], keys[b], k)
+        for a, b, k in zip(source.tolist(), target.tolist(), kind.tolist(), strict=True)
+    }
+    nodes = {}
+    for label in range(len(typed.tables)):
+        rows = typed.rows_of_label(label)
+        values = typed.columns(label, rows)
+        for at, row in enumerate(rows.tolist()):
+            nodes[keys[row]] = (label, {name: column[at] for name, column in values.items()})
+    return nodes, edges
+
+
+def assert_same_as_whole(case, found):
+    again = case.read(whole=True, save=False)
+    assert as_graph(found.typed) == as_graph(again.typed)
+
+
+def test_the_first_read_brings_all_labels_with_their_raw_columns(case):
+    found = case.read()
+    nodes, edges = as_graph(found.typed)
+    assert nodes["i:1"] == (0, {"hour": 1, "day": dt.date(2013, 1, 2), "note": None})
+    assert nodes["@1:s:JFK"] == (1, {"name": "Kennedy", "altitude": 13})
+    point = nodes["@2:s:UA"][1]["at"]
+    assert (point, point.srid) == (RawPoint(4326, (1.5, 2.5)), 4326)
+    assert ("i:1", "@1:s:JFK", 0) in edges
+    assert ("@2:s:UA", "i:6", 2) in edges
+    assert len(edges) == 18
+    mirror = found.typed.base
+    assert mirror.evaluated.tolist() == [label != 0 for label in found.typed.labels]
+    assert found.read.rebuilt == "first read"
+    assert set(found.first_seen) == {f"i:{i}" for i in range(1, 7)}
+
+
+def test_a_key_not_yet_known_is_new_and_context_it_names_comes_with_it(case):
+    case.read()
+    case.graph.run(
+        "CREATE (f:Flight {id: 7, hour: 23})-[:TO]->(:Airport {faa: 'SFO', name: 'San'}) "
+        "WITH f MATCH (c:Carrier) CREATE (c)-[:OPERATES]->(f)"
+    )
+    found = case.read()
+    assert found.read.rebuilt == ""
+    assert [found.typed.base.keys[row] for row in found.read.new_rows] == ["i:7"]
+    assert found.read.new_edges == 2
+    assert list(found.first_seen) == ["i:7"]
+    assert "7 keys scanned" in found.read.note
+    assert_same_as_whole(case, found)
+    assert len(case.read().read.new_rows) == 0
+
+
+def test_large_context_is_read_by_the_keys_that_new_relationships_name(case, monkeypatch):
+    monkeypatch.setattr(sync, "MAX_NODES_READ_AGAIN", 1)
+    case.read()
+    case.graph.run(
+        "CREATE (:Flight {id: 7})-[:TO]->(:Airport {faa: 'SFO'}) CREATE (:Airport {faa: 'XXX'})"
+    )
+    found = case.read()
+    assert found.typed.base.find(["@1:s:SFO", "@1:s:XXX"])[0] >= 0
+    assert found.typed.base.find(["@1:s:XXX"])[0] < 0  # nobody hears it yet
+    assert found.read.rebuilt == ""
+
+
+def test_small_context_that_changed_is_read_again_and_its_row_revised(case):
+    before = case.read()
+    version = before.typed.base.version
+    case.graph.run("MATCH (a:Airport {faa: 'BOS'}) SET a.altitude = 19")
+    found = case.read()
+    row = int(found.typed.base.find(["@1:s:BOS"])[0])
+    assert found.typed.columns(1, np.array([row])) == {"name": ["Logan"], "altitude": [19]}
+    assert np.flatnonzero(found.typed.revised > version).tolist() == [row]
+
+
+def test_a_late_relationship_without_a_time_shows_in_the_counts(case):
+    case.read()
+    case.graph.run("MATCH (f:Flight {id: 1}), (a:Airport {faa: 'BOS'}) CREATE (f)-[:FROM]->(a)")
+    found = case.read()
+    assert "read all relationships again ((:Flight)-[:FROM]->(:Airport))" in found.read.note
+    assert_same_as_whole(case, found)
+
+
+def test_a_deleted_relationship_shows_in_the_counts(case):
+    case.read()
+    case.graph.run("MATCH (:Flight {id: 1})-[r:TO]->() DELETE r")
+    found = case.read()
+    assert "read all relationships again" in found.read.note
+    assert_same_as_whole(case, found)
+
+
+@pytest.mark.parametrize("pattern", ["(n:Flight {id: 6})", "(n:Airport {faa: 'BOS'})"])
+def test_a_deleted_node_makes_the_graph_be_read_whole(case, pattern):
+    case.read()
+    case.graph.run(f"MATCH {pattern} DETACH DELETE n")
+    found = case.read()
+    assert "deleted" in found.read.rebuilt
+    assert_same_as_whole(case, found)
+
+
+def test_a_node_keeps_when_it_was_first_seen_though_the_mirror_is_lost(case, tmp_path):
+    first = case.read()
+    times = dict(zip(first.typed.base.keys, first.typed.base.created_ns.tolist(), strict=True))
+    case.folder = tmp_path / "another"
+    again = case.read()
+    now = dict(zip(again.typed.base.keys, again.typed.base.created_ns.tolist(), strict=True))
+    assert now["i:1"] == times["i:1"]
+    assert again.first_seen == {}
+
+
+def test_a_node_without_a_key_waits_in_quarantine_and_joins_when_it_has_one(case):
+    case.read()
+    case.graph.run("CREATE (:Flight {hour: 9})-[:TO]->(:Airport {name: 'nameless'})")
+    found = case.read()
+    assert [bad.reason for bad in found.typed.base.rejected.values()] == ["the key is missing"]
+    assert found.typed.context_rejected[1] == 1
+    case.graph.run("MATCH (f:Flight) WHERE f.id IS NULL SET f.id = 77")
+    found = case.read()
+    assert not found.typed.base.rejected
+    assert found.typed.base.find(["i:77"])[0] >= 0
+
+
+def test_values_of_every_kind_are_kept_and_a_wrong_one_is_missing(connected, tmp_path):
+    values = {
+        "a": "datetime('2013-01-01T05:00:00.123456789+02:00')",
+        "b": "localdatetime('2013-01-01T05:00:00')",
+        "c": "time('05:00:00+01:00')",
+        "d": "duration({months: 1, days: 2, seconds: 3})",
+        "e": "[1.5, 2.5]",
+        "f": "['x', 'y']",
+        "g": "true",
+        "h": "date('+10000-01-01')",
+        "i": "0.0 / 0.0",
+        "j": "[date('2013-01-01')]",
+    }
+    body = ", ".join(f"{name}: {value}" for name, value in values.items())
+    connected.run(f"CREATE (:Thing {{id: 'x', {body}}}) CREATE (:Thing {{id: 'y'}})")
+    mapping = TypedMapping((NodeMapping("Thing", "id", columns(*values)),), (), "class", "zoned")
+    found = Case(connected, tmp_path, mapping).read()
+    saved = Case(connected, tmp_path, mapping).read()
+    assert saved.read.rebuilt == ""
+    for typed in (found.typed, saved.typed):
+        row = typed.base.find(["s:x"])
+        read = {name: value[0] for name, value in typed.columns(0, row).items()}
+        zone = dt.timezone(dt.timedelta(hours=2))
+        assert read["a"] == dt.datetime(2013, 1, 1, 5, 0, 0, 123456, zone)
+        assert read["b"] == dt.datetime(2013, 1, 1, 5)
+        assert read["c"] == dt.time(5, tzinfo=dt.timezone(dt.timedelta(hours=1)))
+        assert read["d"] == RawDuration(1, 2, 3, 0)
+        assert (read["e"], read["f"], read["g"], read["h"]) == ([1.5, 2.5], ["x", "y"], True, None)
+        assert np.isnan(read["i"])
+        assert read["j"] == [dt.date(2013, 1, 1)]
+        empty = typed.columns(0, typed.base.find(["s:y"]))
+        assert all(value == [None] for value in empty.values())
+
+
+def test_equal_keys_of_a_label_are_refused(case):
+    case.graph.run("CREATE (:Airport {faa: 'JFK'})")
+    with pytest.raises(GraphError, match="3 :Airport nodes have only 2 different keys"):
+        case.read()
+
+
+def test_without_nodes_of_the_classified_label_there_is_nothing_to_read(case):
+    case.graph.run("MATCH (f:Flight) DETACH DELETE f")
+    with pytest.raises(GraphError, match="no :Flight nodes"):
+        case.read()
+
+
+def test_a_context_label_that_vanishes_is_said_and_the_rest_is_read(case):
+    case.read()
+    case.graph.run("MATCH (c:Carrier) DETACH DELETE c")
+    found = case.read()
+    assert "no node carries the label Carrier" in found.read.note
+    assert found.typed.count(2) == 0
+
+
+def test_creation_times_are_the_watermark_as_with_one_label(connected, tmp_path):
+    connected.run(FLIGHTS)
+    connected.run("MATCH (f:Flight) SET f.written = datetime.realtime()")
+    connected.run("MATCH ()-[r]->() SET r.written = datetime.realtime()")
+    case = Case(connected, tmp_path, typed_mapping("written", "written"))
+    first = case.read()
+    assert first.first_seen == {}
+    connected.run(
+        "MATCH (a:Airport {faa: 'JFK'}) "
+        "CREATE (:Flight {id: 7, written: datetime.realtime()})"
+        "-[:FROM {written: datetime.realtime()}]->(a)"
+    )
+    found = case.read()
+    assert (found.read.rebuilt, len(found.read.new_rows), found.read.new_edges) == ("", 1, 1)
+    assert_same_as_whole(case, found)
+    connected.run("CREATE (:Flight {id: 8, written: datetime('2001-01-01T00:00:00Z')})")
+    found = case.read()  # older than the watermark: the count shows it
+    assert found.typed.base.find(["i:8"])[0] >= 0
+    connected.run(
+        "MATCH (f:Flight {id: 8}), (a:Airport {faa: 'JFK'}) "
+        "CREATE (f)-[:TO {written: datetime('2001-01-01T00:00:00Z')}]->(a)"
+    )
+    found = case.read()
+    assert "read all relationships again" in found.read.note
+    assert_same_as_whole(case, found)
+
+
+def test_a_slice_finds_changed_properties_and_exchanged_relationships(case):
+    case.read()
+    case.check_nodes = 100
+    case.graph.run("MATCH (f:Flight {id: 2}) SET f.note = 'changed'")
+    case.graph.run(
+        "MATCH (f:Flight {id: 1})-[r:TO]->(), (g:Flight {id: 3})-[s:TO]->(), (j {faa: 'JFK'}) "
+        "DELETE r CREATE (g)-[:TO]->(j)"
+    )
+    found = case.read()
+    assert "1 nodes had changed; 2 relationships differed" in found.read.note
+    assert_same_as_whole(case, found)
+
+
+def test_rows_that_are_gone_make_the_graph_be_read_whole_though_the_counts_agree(case):
+    case.check_nodes = 100
+    connected = case.graph
+    connected.run("MATCH (f:Flight) SET f.written = datetime.realtime()")
+    case.mapping = typed_mapping("written")
+    case.read()
+    connected.run("MATCH (f:Flight {id: 1}) DETACH DELETE f")
+    connected.run("CREATE (:Flight {id: 9, written: datetime.realtime()})")
+    found = case.read()
+    assert "deleted" in found.read.rebuilt
+    assert_same_as_whole(case, found)
