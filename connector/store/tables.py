@@ -336,3 +336,13 @@ schedule = Table(
     PrimaryKeyConstraint("project", "job"),
 )
 """When each scheduled job is due (NULL: switched off), who runs it, how its last run ended."""
+
+first_seen = Table(
+    "first_seen",
+    metadata,
+    Column("project", Text),
+    Column("node_key", Text),
+    Column("seen_ns", BigInteger, nullable=False),
+    PrimaryKeyConstraint("project", "node_key"),
+)
+"""When a run first saw a node, where the graph has no creation times."""

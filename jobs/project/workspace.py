@@ -12,15 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringfence.connector.errors import ConfigError, FolderError
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import GraphMapping, TypedMapping
 from ringfence.connector.neo4j.driver import Graph, connect
 from ringfence.connector.neo4j.embedded import ServerInfo, find_running, running
 from ringfence.connector.neo4j.embedded.jars import Progress
 from ringfence.connector.neo4j.migrate import require_graph
 from ringfence.connector.neo4j.read.sync import GraphReader
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
+from ringfence.connector.neo4j.read.typed.reader import TypedReader
 from ringfence.connector.store.chain import chain_key, require_first_key
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.first_seen import find_first_seen
 from ringfence.connector.store.lease import Lease, acquire, release
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.writer import Writer
@@ -83,6 +85,20 @@ class Workspace:
             engine.overlap_seconds,
             progress,
             check_nodes=engine.check_nodes,
+        )
+
+    def typed_reader(self, mapping: TypedMapping, progress: ReadProgress) -> TypedReader:
+        """Return how this project reads the several labels of its mapping."""
+        engine = self.settings.engine
+        return TypedReader(
+            self.graph,
+            mapping,
+            self.mirror,
+            engine.read_rows,
+            engine.overlap_seconds,
+            progress,
+            check_nodes=engine.check_nodes,
+            first_seen=lambda keys: find_first_seen(self.store, self.project, keys),
         )
 
     @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ringfence.connector.mapping import GraphMapping, TypedMapping
+from ringfence.connector.mapping import TypedMapping
 from ringfence.connector.mirror.typed import TypedMirror
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.read.sync import Progress, SyncResult
@@ -22,7 +22,6 @@ class TypedReader:
     """The graph, its mapping, the block size and the overlap; `first_seen` asks the audit store."""
 
     graph: Graph
-    names: GraphMapping
     mapping: TypedMapping
     folder: Path
     rows: int

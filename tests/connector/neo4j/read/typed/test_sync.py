@@ -9,14 +9,13 @@ import pytest
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import (
     ColumnMapping,
-    GraphMapping,
     NodeMapping,
     RelationMapping,
     TypedMapping,
 )
 from ringfence.connector.mirror.typed import save_typed
 from ringfence.connector.mirror.typed.values import RawDuration, RawPoint
-from ringfence.connector.neo4j.read.typed import sync
+from ringfence.connector.neo4j.read.typed import append
 from ringfence.connector.neo4j.read.typed.reader import TypedReader
 from ringfence.connector.neo4j.read.typed.sync import sync_typed
 
@@ -61,9 +60,8 @@ class Case:
         self.check_nodes = 0
 
     def read(self, *, whole=False, save=True):
-        names = GraphMapping("Flight", "id", (), False, "status", "", "zoned", ())
         reader = TypedReader(
-            self.graph, names, self.mapping, self.folder, 1000, 5.0, check_nodes=self.check_nodes,
+            self.graph, self.mapping, self.folder, 1000, 5.0, check_nodes=self.check_nodes,
             first_seen=lambda keys: {key: self.seen[key] for key in keys if key in self.seen},
         )  # fmt: skip
         found = sync_typed(reader, whole=whole)
@@ -134,7 +132,7 @@ def test_a_key_not_yet_known_is_new_and_context_it_names_comes_with_it(case):
 
 
 def test_large_context_is_read_by_the_keys_that_new_relationships_name(case, monkeypatch):
-    monkeypatch.setattr(sync, "MAX_NODES_READ_AGAIN", 1)
+    monkeypatch.setattr(append, "MAX_NODES_READ_AGAIN", 1)
     case.read()
     case.graph.run(
         "CREATE (:Flight {id: 7})-[:TO]->(:Airport {faa: 'SFO'}) CREATE (:Airport {faa: 'XXX'})"
