@@ -43,7 +43,8 @@ def told(tmp_path_factory):
     for room in ROOMS:
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / room, home / room, ignore=ignored)
-    shutil.copy(ROOT / "__init__.py", home)
+    for module in ("__init__.py", "__main__.py"):
+        shutil.copy(ROOT / module, home)
     shutil.copy(ROOT / "pyproject.toml", root)
     for contract in CONTRACTS:
         for source, target in forbidden_imports(contract):

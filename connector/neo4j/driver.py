@@ -38,6 +38,7 @@ from ringfence.connector.hosts import is_loopback
 T = TypeVar("T")
 VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
+MAX_MESSAGE_CHARS = 200  # of a message of the server or the driver
 SLOW_TRIES = 3  # of a transaction that the server ended after its time
 logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
 
@@ -216,8 +217,10 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
             next_step="run again; nothing is lost",
         )
     # only what is about the statement is repeated: other messages quote values of the graph
-    about = f": {_first_line(error)}" if code.startswith("Neo.ClientError.Statement") else ""
-    return GraphError(found=f"Neo4j refused a statement ({code}){about}")
+    if not code.startswith("Neo.ClientError.Statement"):
+        return GraphError(found=f"Neo4j refused a statement ({code})")
+    message = next(iter((error.message or "").splitlines()), "")[:MAX_MESSAGE_CHARS]
+    return GraphError(found=f"Neo4j refused a statement ({code}): {message}")
 
 
 def _took_too_long(error: Neo4jError) -> bool:
@@ -225,4 +228,4 @@ def _took_too_long(error: Neo4jError) -> bool:
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)[:200]
+    return next(iter(str(error).splitlines()), type(error).__name__)[:MAX_MESSAGE_CHARS]

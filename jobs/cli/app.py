@@ -37,7 +37,7 @@ from ringfence.jobs.cli.commands import (
     train,
     verify,
 )
-from ringfence.jobs.cli.exit_codes import ExitCode
+from ringfence.jobs.cli.exit_codes import MEANINGS, ExitCode
 
 VERBS: dict[str, Callable[..., None] | typer.Typer] = {
     "demo": demo.demo,
@@ -73,6 +73,9 @@ app = typer.Typer(
     name="ringfence",
     cls=_InOrder,
     help="Prediction sets of known strength for every new node in a Neo4j graph, with an audit.",
+    epilog="Exit codes: "
+    + "; ".join(f"{code:d} {meaning}" for code, meaning in MEANINGS.items())
+    + ".",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -97,10 +100,13 @@ def main() -> None:
     """Run the command line; `ExitCode` says what a process returns."""
     from ringfence.connector.errors import RingfenceError
     from ringfence.jobs.cli.console import print_error
+    from ringfence.jobs.cli.pasteable import config_argument, pasteable, program_name
 
     try:
         app()
     except RingfenceError as error:
+        config = config_argument(sys.argv[1:])
+        error.next_step = pasteable(error.next_step, config, program_name(), list(VERBS))
         print_error(error, as_json="--json" in sys.argv)
         sys.exit(ExitCode.ERROR)
 

@@ -104,7 +104,7 @@ def print_error(error: RingfenceError, as_json: bool) -> None:
     from rich.text import Text
 
     line = Text("error: ", style="bold red")
-    Console(stderr=True).print(line + Text(str(error), style=""))
+    Console(stderr=True).print(line + Text(str(error), style=""), soft_wrap=True)
 
 
 @cache

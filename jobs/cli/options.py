@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from ringfence.jobs.cli.pasteable import pasteable, program_name
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
@@ -15,9 +16,9 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 
 def with_config(command: str, config: Path | None) -> str:
-    """Return `command` with the `--config` that this command was given, ready to be pasted.
+    """Return `command` as it can be pasted: the program as it was called, with its `--config`.
 
     >>> with_config("ringfence doctor", None), with_config("ringfence doctor", Path("my own.toml"))
     ('ringfence doctor', "ringfence doctor --config 'my own.toml'")
     """
-    return command if config is None else f"{command} --config {shlex.quote(str(config))}"
+    return pasteable(command, config, program_name(), [command.split()[1]])

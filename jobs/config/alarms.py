@@ -12,7 +12,7 @@ Rule = Literal["coverage", "unseen", "drift", "bias", "labels", "runs"]
 
 
 class AlarmSettings(Section):
-    """When an audit raises an alarm (exit code 2), and who is told."""
+    """When an audit raises an alarm (exit code 4), and who is told."""
 
     rules: list[Rule] = Field(
         ["coverage", "unseen", "drift"],

@@ -51,7 +51,8 @@ def tracked():
 
 
 def product_files():
-    return {name for name in tracked() if name.split("/")[0] in (*ROOMS, "__init__.py", "py.typed")}
+    roots = (*ROOMS, "__init__.py", "__main__.py", "py.typed")
+    return {name for name in tracked() if name.split("/")[0] in roots}
 
 
 def module_names(names):

@@ -27,7 +27,7 @@ def audit(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Take in classes that became known and say whether the promise was kept (exit 2: broken)."""
+    """Take in classes that became known and say whether the promise was kept (exit 4: alarm)."""
     from ringfence.jobs.auditing.audit import coverage_as_of, run_audit
     from ringfence.jobs.config.load import load
 
@@ -39,7 +39,7 @@ def audit(
         done = run_audit(workspace, report)
     print_report(done, as_json, print_audit)
     if done.alarm:
-        raise typer.Exit(ExitCode.COVERAGE_ALARM)
+        raise typer.Exit(ExitCode.ALARM)
 
 
 def print_audit(done: AuditReport, title: str = "Coverage") -> None:

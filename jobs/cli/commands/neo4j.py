@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringfence.jobs.cli.options import AsJson
+from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.embedded import ServerInfo, ServerStatus
@@ -22,14 +22,18 @@ app = typer.Typer(
     help="The embedded Neo4j: a real server on this machine, with nothing to install.",
 )
 
-Data = Annotated[Path, typer.Option("--data", help="The server's data folder.")]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="The server's data folder; by default the configuration's own."),
+]
 ShowPassword = Annotated[bool, typer.Option("--show-password", help="Print the password too.")]
-DATA = Path(".ringfence") / "neo4j"
+DATA = Path(".ringfence") / "neo4j"  # beside the configuration
 
 
 @app.command()
 def start(
-    data: Data = DATA,
+    data: Data = None,
+    config: Config = None,
     heap: Annotated[str, typer.Option(help="Memory for queries, like 512m or 2g.")] = "512m",
     page_cache: Annotated[str, typer.Option(help="Memory for the graph's pages.")] = "128m",
     port: Annotated[int, typer.Option(help="Bolt port; 0 takes the last one, or a free one.")] = 0,
@@ -40,31 +44,47 @@ def start(
     from ringfence.jobs.cli.progress import server_progress, show_progress
 
     options = embedded.ServerOptions(heap=heap, page_cache=page_cache, port=port, quick=False)
+    folder = _folder(data, config)
     with show_progress("starting Neo4j") as report:
-        server = embedded.start(data, options=options, progress=server_progress(report))
+        server = embedded.start(folder, options=options, progress=server_progress(report))
     _print(_facts(server), as_json, "running")
 
 
 @app.command()
-def stop(data: Data = DATA, as_json: AsJson = False) -> None:
+def stop(data: Data = None, config: Config = None, as_json: AsJson = False) -> None:
     """Close the server; its data stays."""
     from ringfence.connector.neo4j import embedded
 
-    stopped = embedded.stop(data)
+    folder = _folder(data, config)
+    stopped = embedded.stop(folder)
     if as_json:
-        typer.echo(json.dumps({"stopped": stopped, "data_dir": str(data.absolute())}))
+        typer.echo(json.dumps({"stopped": stopped, "data_dir": str(folder.absolute())}))
     else:
-        typer.echo("stopped" if stopped else f"no server runs on {data}")
+        typer.echo("stopped" if stopped else f"no server runs on {folder}")
 
 
 @app.command()
-def status(data: Data = DATA, show_password: ShowPassword = False, as_json: AsJson = False) -> None:
+def status(
+    data: Data = None,
+    config: Config = None,
+    show_password: ShowPassword = False,
+    as_json: AsJson = False,
+) -> None:
     """Say whether the server runs (running, starting, stale or stopped), where, and since when."""
     from ringfence.connector.neo4j import embedded
 
-    current = embedded.status(data)
+    current = embedded.status(_folder(data, config))
     facts = _facts(current.server, show_password) if current.server else _bare_facts(current)
     _print(facts, as_json, current.state)
+
+
+def _folder(data: Path | None, config: Path | None) -> Path:
+    """Return the data folder that was asked for, or the one of the configuration."""
+    if data is not None or config is None:
+        return data or DATA
+    from ringfence.jobs.config.load import load
+
+    return load(config).engine.folder / "neo4j"
 
 
 def _facts(server: ServerInfo, show_password: bool = False) -> dict[str, Any]:

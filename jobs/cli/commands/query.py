@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ringfence.jobs.cli.console import open_with_progress, print_report, say, table
+from ringfence.jobs.cli.console import open_with_progress, print_json, say, table
 from ringfence.jobs.cli.options import AsJson, Config
 
 
@@ -18,13 +18,19 @@ def query(
 ) -> None:
     """Run a reading Cypher query on the configured graph and print its rows."""
     with open_with_progress(config, "querying") as (workspace, _):
-        rows = [row.data() for row in workspace.graph.read(cypher)]
-    print_report(rows, as_json, print_rows)
+        rows = workspace.graph.read(cypher)
+    if as_json:
+        print_json([row.data() for row in rows])
+    else:
+        print_rows([dict(zip(row.keys(), row.values(), strict=True)) for row in rows])
 
 
 def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     """Show the rows as a table."""
+    from ringfence.connector.neo4j.display import display
+
     if not rows:
         say("No rows.")
         return
-    table(f"{len(rows)} rows", list(rows[0]), [list(row.values()) for row in rows])
+    cells = [[display(value) for value in row.values()] for row in rows]
+    table(f"{len(rows)} rows", list(rows[0]), cells)

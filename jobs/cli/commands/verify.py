@@ -29,7 +29,7 @@ def verify(
         done = run_verification(workspace, with_py2neo=second_client)
     print_report(done, as_json, print_verification)
     if done.problems:
-        raise typer.Exit(ExitCode.ERROR)
+        raise typer.Exit(ExitCode.ALARM)
 
 
 def print_verification(done: Verification) -> None:
