@@ -18,7 +18,7 @@ from torch import Tensor
 from ringfence.models.networks.edges import canonical_edges
 from ringfence.models.seeding import seeded
 
-__all__ = ["ModuleRefused", "check_module", "load_module"]
+__all__ = ["LOGIT_TOLERANCE", "ModuleRefused", "check_module", "import_module_class", "load_module"]
 
 TRIAL_GRAPH_NODES = (3, 40, 97)  # sizes of the random graphs of the check
 LOGIT_TOLERANCE = 1e-4  # of the largest logit: float32 sums in another order differ by about 1e-6
@@ -39,7 +39,7 @@ def load_module(
     >>> load_module("ringfence.models.networks:GCN", 5, 3, hidden=8).conv1
     GCNConv(5, 8)
     """
-    found = _import(path)
+    found = import_module_class(path)
     with seeded(seed):
         try:
             module = found(in_features, classes, **options)
@@ -154,7 +154,8 @@ def _random_graph(nodes: int, in_features: int) -> tuple[Tensor, Tensor]:
     return torch.randn(nodes, in_features), canonical_edges(edges, nodes)
 
 
-def _import(path: str) -> type[torch.nn.Module]:
+def import_module_class(path: str) -> type[torch.nn.Module]:
+    """Return the class that ``package.module:Class`` names, a subclass of ``torch.nn.Module``."""
     module_name, colon, class_name = path.partition(":")
     if not (module_name and colon and class_name):
         raise ModuleRefused(

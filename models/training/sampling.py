@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Block", "Neighbours", "neighbours_of", "sample_block"]
+__all__ = ["Block", "Neighbours", "draw_distinct", "neighbours_of", "sample_block"]
 
 Nodes = NDArray[np.int64]
 
@@ -87,13 +87,13 @@ def _draw_incoming(
     )
     at, target = np.repeat(start[few], degree[few]) + place, np.repeat(nodes[few], degree[few])
     if fanout and many.any():
-        picked = start[many][:, None] + _distinct(degree[many], fanout, rng)
+        picked = start[many][:, None] + draw_distinct(degree[many], fanout, rng)
         at = np.concatenate([at, picked.ravel()])
         target = np.concatenate([target, np.repeat(nodes[many], fanout)])
     return neighbours.sources[at], target
 
 
-def _distinct(high: Nodes, count: int, rng: np.random.Generator) -> Nodes:
+def draw_distinct(high: Nodes, count: int, rng: np.random.Generator) -> Nodes:
     """Per row, ``count`` different numbers below ``high``, uniformly (Floyd's algorithm)."""
     picks = np.empty((len(high), count), dtype=np.int64)
     for column in range(count):
