@@ -54,21 +54,20 @@ def raw_mb(nodes: int) -> float:
 
 
 def one_size(nodes: int) -> dict[str, object]:
-    import torch
-
     from ringfence.connector.mapping import GraphMapping, RelationshipMapping
     from ringfence.connector.mirror import create, load, save
+    from ringfence.jobs.project.model_files import SavedModel
+    from ringfence.jobs.project.network_inputs import Scaling
     from ringfence.jobs.scoring import inference
     from ringfence.jobs.setup import memory
-    from ringfence.jobs.training.model_files import SavedModel
-    from ringfence.jobs.training.tensors import Scaling
     from ringfence.models.networks import build
 
-    torch.set_num_threads(1)
     mapping = GraphMapping("N", "id", ("x",), True, "c", "t", "zoned", (RelationshipMapping("R"),))
-    network = build("sage", WIDTH, 10, seed=1).eval()
-    scaling = Scaling(torch.zeros(WIDTH), torch.ones(WIDTH))
-    model = SavedModel("v", network, scaling, torch.zeros(1), {})
+    state = build("sage", WIDTH, 10, seed=1).state_dict()
+    weights = {name: value.numpy() for name, value in state.items()}
+    scaling = Scaling(np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
+    manifest = {"network": "sage", "options": {}, "classes": [str(i) for i in range(10)]}
+    model = SavedModel("v", weights, scaling, np.zeros(1), manifest)
     rng = np.random.default_rng(1)
     row: dict[str, object] = {"nodes": nodes, "relationships": nodes * DEGREE}
     with tempfile.TemporaryDirectory() as name:

@@ -1,11 +1,15 @@
-"""Tensors in, tensors out: the way from what a caller has to numpy arrays, and back."""
+"""The way from what a caller has to numpy arrays, and back.
+
+Everything is computed on numpy arrays. A caller who passes torch tensors gets tensors back; torch
+is never imported for that, since whoever has a tensor has imported it.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -13,11 +17,17 @@ Floats = NDArray[np.float64]
 
 
 def as_array(values: Any, dtype: Any = None) -> Array:
-    """Return a numpy view (or copy) of anything torch.as_tensor takes; lists become float64."""
-    if isinstance(values, torch.Tensor):
+    """Return a numpy view (or copy) of arrays, torch tensors and lists; lists become float64."""
+    if is_tensor(values):
         values = values.detach()
-        values = (values.float() if values.dtype == torch.bfloat16 else values).cpu().numpy()
+        values = (values.float() if str(values.dtype) == "torch.bfloat16" else values).cpu().numpy()
     return np.asarray(values, dtype=dtype)
+
+
+def is_tensor(values: Any) -> bool:
+    """Whether the values are a torch tensor; there are none where torch was never imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(values, torch.Tensor)
 
 
 def as_floats(values: Any, name: str, ndim: tuple[int, ...]) -> Floats:
@@ -129,7 +139,9 @@ def check_per_node(array: Floats, n: int, name: str) -> None:
         raise ValueError(f"{name} has {len(array)} values for {n} nodes; needed: one, or one each")
 
 
-def like(values: Any, array: Array) -> torch.Tensor:
-    """Return the array as a tensor on the device of the values it was made from."""
-    tensor = torch.as_tensor(array)
-    return tensor.to(values.device) if isinstance(values, torch.Tensor) else tensor
+def like(values: Any, array: Array) -> Array:
+    """Return the array; as a tensor on the device of the values if it was made from a tensor."""
+    if not is_tensor(values):
+        return array
+    tensor: Array = sys.modules["torch"].as_tensor(array).to(values.device)  # for the caller
+    return tensor

@@ -62,7 +62,10 @@ ROOMS: dict[str, list[str]] = {
     "models": list(MODELS),
     "migrations": ["sql", "cypher"],
 }
-WITHOUT_TORCH = ("dashboard", "report", "views", "auditing", "setup", "config")
+WITHOUT_TORCH = (
+    "auditing", "config", "dashboard", "integrity", "project", "report", "schedule", "scoring",
+    "setup", "views",
+)  # fmt: skip
 
 STYLE = """
   .ground { fill: #ffffff }

@@ -80,13 +80,13 @@ def _train(
     place = np.full(data.nodes, -1, dtype=np.int64)
     place[nodes] = np.arange(len(nodes))
     inside = place[data.edges]
-    edges = torch.from_numpy(inside[:, (inside >= 0).all(axis=0)])
+    edges = inside[:, (inside >= 0).all(axis=0)]
     x = torch.from_numpy(data.x[nodes].toarray().astype(np.float32))
     rows = torch.arange(len(nodes))
     found = train(
         build(network, x.shape[1], data.classes, seed=seed),
         x,
-        canonical_edges(edges, len(nodes)),
+        torch.from_numpy(canonical_edges(edges, len(nodes))),
         torch.from_numpy(data.y[nodes]),
         rows[: len(train_nodes)],
         rows[len(train_nodes) :],

@@ -17,8 +17,8 @@ from ringfence.connector.neo4j.compare import find_evaluated
 from ringfence.connector.store import runs
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings
+from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.training.model_files import SavedModel
 from ringfence.models.guarantee.evaluation_policy import (
     EvaluationPolicy,
     PolicyChanged,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ringfence import __version__
@@ -21,7 +20,9 @@ from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.runs import Decision, finite
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings, Settings
+from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
+from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.corrections import describe_corrections
@@ -34,8 +35,6 @@ from ringfence.jobs.scoring.monitor import (
     update_monitor,
 )
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training.model_files import SavedModel
-from ringfence.jobs.training.tensors import uniforms_of
 from ringfence.models.conformal.evaluate import Evaluation, Part, Promise, evaluate
 from ringfence.models.conformal.sets import fill_empty
 from ringfence.models.conformal.weights import drift_weights
@@ -101,7 +100,7 @@ class EvaluatedRows:
     degree: NDArray[np.int64]
     absent: int
     sentence: str
-    also_logits: torch.Tensor
+    also_logits: NDArray[np.float32]
     also_degree: NDArray[np.int64]
 
 
@@ -127,10 +126,10 @@ def evaluate_rows(
     seed, n, m = model.manifest["seed"], len(calibration), len(calibration) + len(rows)
     result = evaluate(
         passed.logits,
-        torch.from_numpy(degree),
-        Part(torch.arange(n), uniforms_of(mirror, calibration, seed)),
-        torch.from_numpy(classes),
-        Part(torch.arange(n, m), uniforms_of(mirror, rows, seed)),
+        degree,
+        Part(np.arange(n), uniforms_of(mirror, calibration, seed)),
+        classes,
+        Part(np.arange(n, m), uniforms_of(mirror, rows, seed)),
         promise_of(workspace.settings.conformal),
         model.naive_scores,
         _drift(mirror, calibration, workspace.settings.conformal),
@@ -142,7 +141,7 @@ def evaluate_rows(
 
 def _drift(
     mirror: Mirror, rows: NDArray[np.int64], settings: ConformalSettings
-) -> torch.Tensor | None:
+) -> NDArray[np.float64] | None:
     """Weights of the calibration nodes by age at the watermark, where the configuration asks."""
     if settings.drift_half_life_days is None:
         return None
@@ -257,7 +256,7 @@ def _facts(
 
 def _fill_empty_sets(result: Evaluation) -> tuple[Evaluation, list[str]]:
     """Put the likeliest class into empty sets; return the result and a note where there were."""
-    empty = int((~result.sets.any(dim=1)).sum())
+    empty = int((~result.sets.any(axis=1)).sum())
     sets = fill_empty(result.sets, result.scores)
     note = f"{empty} empty sets were given their likeliest class (nonempty = true)"
     return replace(result, sets=sets), [note] if empty else []
@@ -270,7 +269,7 @@ def predictions(
     names = np.array(classes, object)
     columns = zip(
         mirror.keys.take(rows.tolist()),
-        evaluated.result.sets.numpy(),
+        evaluated.result.sets,
         evaluated.result.p_values.tolist(),
         evaluated.result.scores.tolist(),
         evaluated.degree.tolist(),

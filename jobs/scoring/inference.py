@@ -19,9 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ringfence.connector.files import (
     PRIVATE,
@@ -31,21 +29,21 @@ from ringfence.connector.files import (
 )
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.jobs.training.model_files import SavedModel
-from ringfence.jobs.training.tensors import edge_index
-from ringfence.jobs.training.threads import MIN_NUMBERS_FOR_THREADS, threads_for
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.network_inputs import edge_index
 from ringfence.models.inference import (
     InferenceGraph,
     InferencePlan,
     Tables,
     empty_tables,
     forward,
-    plan_of,
 )
+from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
 from ringfence.models.inference.state import NEVER_COMPUTED, TABLE_COLUMNS, shape_of
+from ringfence.models.networks.registry import whole_pass
 
 STATE_FILE = "state.json"
-TABLES_FORMAT = 4  # also raised when kernels change: kept rows must have the bits of new ones
+TABLES_FORMAT = 5  # also raised when kernels change: kept rows must have the bits of new ones
 KEPT_NUMBERS = ("rows", "version", "used")  # numbers that belong to the tables
 BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
@@ -54,7 +52,7 @@ BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 class ForwardPass:
     """Logits at the wanted rows [m, classes], and one sentence on how they were computed."""
 
-    logits: Tensor
+    logits: NDArray[np.float32]
     sentence: str
 
 
@@ -83,14 +81,13 @@ def outputs_at(
     A network with inference layers pays for what changed since the tables in `folder` were kept;
     any other module, such as a user's own, runs in full.
     """
-    plan = plan_of(model.network, model.scaling.mean, model.scaling.spread)
+    plan = model.plan()
     if plan is None:
-        return _full_pass(model, mirror, mapping, wanted)
+        return _whole_pass(model, mirror, mapping, wanted)
     width = max(plan.first_width, plan.second_width)
     place = folder / f"{model.version}-{mirror.epoch}"
     large = graph.entries * width > MIN_NUMBERS_FOR_THREADS
-    # the kernels have threads of their own; torch's would wait for each other block by block
-    with _opened(place, plan, mirror) as (tables, damage), threads_for(0, width):
+    with _opened(place, plan, mirror) as (tables, damage):
         found = forward(
             plan, graph, mirror.features, wanted, tables, (os.cpu_count() or 1) if large else 1
         )
@@ -98,7 +95,7 @@ def outputs_at(
         f"{found.way} forward pass, {found.refreshed:,} of {mirror.size:,} rows computed: "
         f"{damage or found.reason}"
     )
-    return ForwardPass(torch.from_numpy(found.logits), sentence)
+    return ForwardPass(found.logits, sentence)
 
 
 def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
@@ -109,17 +106,24 @@ def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
         _write_state(place, {**state, "open": False})
 
 
-def _full_pass(
+def _whole_pass(
     model: SavedModel, mirror: Mirror, mapping: GraphMapping, wanted: NDArray[np.int64]
 ) -> ForwardPass:
-    edges = edge_index(mirror, mapping)
-    with torch.inference_mode(), threads_for(edges.size(1), 64):
-        logits = model.network(model.scaling(mirror.features), edges)
-    sentence = (
-        f"full forward pass, {mirror.size:,} rows computed: {type(model.network).__name__} has no "
-        "incremental kernel"
+    """Run the module itself, in torch, which is imported here and nowhere else in scoring."""
+    run_module = whole_pass()
+    logits = run_module(
+        model.network,
+        model.weights,
+        len(model.classes),
+        model.options,
+        model.scaling(mirror.features),
+        edge_index(mirror, mapping),
     )
-    return ForwardPass(logits[torch.from_numpy(wanted)], sentence)
+    sentence = (
+        f"full forward pass, {mirror.size:,} rows computed: {model.network.rpartition(':')[2]} has "
+        "no incremental kernel"
+    )
+    return ForwardPass(logits[wanted], sentence)
 
 
 @contextmanager

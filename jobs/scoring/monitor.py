@@ -11,16 +11,14 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.records import Member
 from ringfence.connector.store import labels, runs
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.training.model_files import SavedModel
-from ringfence.jobs.training.tensors import uniforms_of
 from ringfence.models import hashing
 from ringfence.models.conformal.evaluate import Evaluation, Part, calibration_scores
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
@@ -64,7 +62,7 @@ class MonitorStep:
 class Monitored:
     """The network's outputs [m, classes] and the degrees [m] at the rows of a `MonitorStep`."""
 
-    logits: Tensor
+    logits: NDArray[np.float32]
     degree: NDArray[np.int64]
 
 
@@ -93,7 +91,7 @@ def plan_monitoring(
 def score_quantiles(result: Evaluation) -> tuple[float, ...]:
     """Return where the calibration scores lie on this graph: quantiles from 0 to 1."""
     grid = np.linspace(0, 1, QUANTILES)
-    quantiles = np.quantile(result.calibration_scores.numpy(), grid)
+    quantiles = np.quantile(result.calibration_scores, grid)
     return tuple(round(float(q), 6) for q in quantiles)
 
 
@@ -127,13 +125,13 @@ def update_monitor(
 
 
 def _true_scores(
-    workspace: Workspace, mirror: Mirror, step: MonitorStep, logits: Tensor, seed: int
+    workspace: Workspace, mirror: Mirror, step: MonitorStep, logits: NDArray[np.float32], seed: int
 ) -> NDArray[np.float64]:
     """True-class scores on this graph; a class that the model never saw conforms least."""
     classes = np.concatenate([step.reference.classes, step.new.classes])
-    part = Part(torch.arange(len(classes)), uniforms_of(mirror, step.rows, seed))
-    seen = torch.from_numpy(np.maximum(classes, 0))
-    scores = calibration_scores(logits, part, seen, workspace.settings.conformal.score).numpy()
+    part = Part(np.arange(len(classes)), uniforms_of(mirror, step.rows, seed))
+    seen = np.maximum(classes, 0)
+    scores = calibration_scores(logits, part, seen, workspace.settings.conformal.score)
     return np.where(classes < 0, -np.inf, scores)
 
 

@@ -15,13 +15,13 @@ from ringfence.connector.neo4j.read.sync import Progress, sync_mirror
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.rescores import record_rescores
+from ringfence.jobs.project import model_files
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.evaluate import evaluate_rows, predictions
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training import model_files
 
 NO_GUARANTEE = (
     "no guarantee: the promise holds for a node's first set only; these are kept apart and count "

@@ -18,6 +18,7 @@ from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.jobs.project import model_files
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
@@ -28,7 +29,6 @@ from ringfence.jobs.scoring.due import DueNodes
 from ringfence.jobs.scoring.evaluate import decide_due
 from ringfence.jobs.scoring.evaluated import mark_evaluated
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training import model_files
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,18 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from numpy.typing import NDArray
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.config.settings import ModelSettings
+from ringfence.jobs.project.network_inputs import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split
-from ringfence.jobs.training.tensors import Scaling, edge_index, induced, uniforms_of
-from ringfence.jobs.training.threads import threads_for
+from ringfence.models.arrays import as_array
 from ringfence.models.conformal.evaluate import Part, calibration_scores
-from ringfence.models.networks import build
+from ringfence.models.networks.factory import build
+from ringfence.models.networks.threads import threads_for
 from ringfence.models.training.full_batch import train
 from ringfence.models.training.loop import Epoch, Trained
 from ringfence.models.training.minibatch import train_in_batches
@@ -29,7 +30,7 @@ from ringfence.models.training.minibatch import train_in_batches
 class FittedNetwork:
     """Weights by name, the features' scaling that belongs to them, and how training went."""
 
-    weights: dict[str, Tensor]
+    weights: dict[str, NDArray[Any]]
     scaling: Scaling
     trained: Trained
 
@@ -37,7 +38,7 @@ class FittedNetwork:
         """Return a hash over all weights."""
         digest = hashlib.sha256()
         for name, value in sorted(self.weights.items()):
-            digest.update(name.encode() + value.numpy().tobytes())
+            digest.update(name.encode() + value.tobytes())
         return digest.hexdigest()
 
 
@@ -48,7 +49,7 @@ class NaiveCalibration:
     A threshold from these scores is what calibrating once, at training time, would give.
     """
 
-    scores: Tensor
+    scores: NDArray[np.float64]
     accuracy: float
 
 
@@ -73,11 +74,11 @@ def fit_network(
     scaling = Scaling.of(mirror.features[split.train])
     cut = len(split.train)
     batches = {"batch_size": settings.batch_size} if settings.batch_size else {}
-    with threads_for(edges.size(1), settings.hidden):
+    with threads_for(edges.shape[1], settings.hidden):
         trained = (train_in_batches if batches else train)(
             _new_network(settings, mirror.width, len(split.classes)),
-            scaling(mirror.features[rows]),
-            edges,
+            torch.from_numpy(scaling(mirror.features[rows])),
+            torch.from_numpy(edges),
             torch.from_numpy(split.class_indices[rows]),
             torch.arange(cut),
             torch.arange(cut, len(rows)),
@@ -90,7 +91,7 @@ def fit_network(
             on_epoch=on_epoch,
             **batches,
         )
-    weights = {name: value.detach() for name, value in trained.state.items()}
+    weights = {name: as_array(value) for name, value in trained.state.items()}
     return FittedNetwork(weights, scaling, trained)
 
 
@@ -102,14 +103,15 @@ def calibrate_naively(
     rows = np.concatenate([split.calibration, split.train, split.validation])
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     network = build(settings.network, mirror.width, len(split.classes), **network_options(settings))
-    network.load_state_dict(fitted.weights)
+    network.load_state_dict(fitted.trained.state)
+    features = torch.from_numpy(fitted.scaling(mirror.features[rows]))
     with torch.no_grad():
-        logits = network.eval()(fitted.scaling(mirror.features[rows]), edges)
+        logits = as_array(network.eval()(features, torch.from_numpy(edges)))
     n = len(split.calibration)
-    truth = torch.from_numpy(split.class_indices[split.calibration])
-    part = Part(torch.arange(n), uniforms_of(mirror, split.calibration, settings.seed))
+    truth = split.class_indices[split.calibration]
+    part = Part(np.arange(n), uniforms_of(mirror, split.calibration, settings.seed))
     scores = calibration_scores(logits, part, truth, workspace.settings.conformal.score)
-    return NaiveCalibration(scores, float((logits[:n].argmax(dim=1) == truth).double().mean()))
+    return NaiveCalibration(scores, float((logits[:n].argmax(axis=1) == truth).mean()))
 
 
 def _new_network(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:

@@ -15,11 +15,11 @@ from ringfence.connector.neo4j.read.sync import sync_mirror
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.models import record_model
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project import model_files
 from ringfence.jobs.project.model_inputs import bind_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import policy_of
-from ringfence.jobs.training import model_files
 from ringfence.jobs.training.fit import (
     FittedNetwork,
     NaiveCalibration,

@@ -10,15 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
-from torch import Tensor
+import numpy as np
+from numpy.typing import NDArray
 
+from ringfence.models.arrays import Array, Floats, as_array
 from ringfence.models.conformal.sets import p_values, sets_from_p_values, threshold
 from ringfence.models.conformal.weights import edge_weights, with_drift
 from ringfence.models.guarantee.law import effective_sample_size
 from ringfence.models.scores import score_named, softmax64
 
 CalibrationRule = Literal["NodeEx", "EdgeEx"]
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,55 +40,56 @@ class Promise:
 class Part:
     """Some nodes of the graph: their rows, and each one's own uniform number u."""
 
-    rows: Tensor
-    u: Tensor
+    rows: Ints
+    u: Floats
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
     """What one evaluation decided. Rows follow the evaluated part; columns are classes."""
 
-    scores: Tensor
-    p_values: Tensor
-    sets: Tensor
+    scores: Floats
+    p_values: Floats
+    sets: NDArray[np.bool_]
     threshold: float
     threshold_node: float
     threshold_edge: float
     threshold_naive: float
     n_calibration: int
     effective_calibration: float
-    calibration_scores: Tensor
+    calibration_scores: Floats
 
 
-def degrees(edge_index: Tensor, nodes: int) -> Tensor:
+def degrees(edge_index: Ints, nodes: int) -> Ints:
     """Library only: the number of distinct neighbours of each node, int64 [n].
 
     Directions, parallels and loops do not count.
 
-    >>> degrees(torch.tensor([[0, 1, 2], [1, 0, 1]]), nodes=4)
-    tensor([1, 2, 1, 0])
+    >>> degrees(np.array([[0, 1, 2], [1, 0, 1]]), nodes=4)
+    array([1, 2, 1, 0])
     """
-    low, high = edge_index.min(dim=0).values, edge_index.max(dim=0).values
-    pairs = torch.unique((low * nodes + high)[low != high])
-    ends = torch.cat([pairs // max(nodes, 1), pairs % max(nodes, 1)])
-    return torch.bincount(ends, minlength=nodes)
+    edges = as_array(edge_index).astype(np.int64)
+    low, high = edges.min(axis=0), edges.max(axis=0)
+    pairs = np.unique((low * nodes + high)[low != high])
+    ends = np.concatenate([pairs // max(nodes, 1), pairs % max(nodes, 1)])
+    return np.bincount(ends, minlength=nodes)
 
 
-def calibration_scores(logits: Tensor, part: Part, classes: Tensor, score: str) -> Tensor:
+def calibration_scores(logits: Array, part: Part, classes: Ints, score: str) -> Floats:
     """Return the scores of the true classes of `part` on the graph that gave `logits` [n]."""
     probabilities = softmax64(logits[part.rows])
     return score_named(score).true_class(probabilities, part.u, classes)
 
 
 def evaluate(
-    logits: Tensor,
-    degree: Tensor,
+    logits: Array,
+    degree: Ints,
     calibration: Part,
-    calibration_classes: Tensor,
+    calibration_classes: Ints,
     due: Part,
     promise: Promise,
-    naive_scores: Tensor,
-    drift: Tensor | None = None,
+    naive_scores: Floats,
+    drift: Floats | None = None,
 ) -> Evaluation:
     """Return sets of the due nodes at level 1 - alpha, calibrated on the graph as it is now.
 
@@ -113,7 +116,7 @@ def evaluate(
         n, used = len(known), drift
     else:
         exact = promise.exact_test_weight
-        test_weight = edge_weights(degree[due.rows]) if exact else torch.tensor(1.0)
+        test_weight = edge_weights(degree[due.rows]) if exact else 1.0
         p = p_values(known[present], scores, weights, test_weight)
         n, used = int(present.sum()), weights
     effective = float(n) if used is None or n == 0 else effective_sample_size(used)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from ringfence.models.arrays import (
+    Array,
     as_limits,
     as_probabilities,
     as_scores,
@@ -26,7 +25,7 @@ from ringfence.models.scores import adaptive
 
 def aps_sets(
     probabilities: Any, u: Any, threshold: Any, penalty: float = 0.0, k_reg: int = 0
-) -> torch.Tensor:
+) -> Array:
     """Return ``prediction_sets(raps(probabilities, u, penalty, k_reg), threshold)``.
 
     Args:
@@ -40,7 +39,7 @@ def aps_sets(
         bool [n, classes].
 
     >>> aps_sets([[0.5, 0.3, 0.2]], [0.5], threshold=-0.7)
-    tensor([[ True,  True, False]])
+    array([[ True,  True, False]])
     """
     given = as_probabilities(probabilities)
     uniform = as_uniforms(u, len(given))
@@ -57,11 +56,11 @@ def aps_p_values(
     test_weight: float = 1.0,
     penalty: float = 0.0,
     k_reg: int = 0,
-) -> torch.Tensor:
+) -> Array:
     """Return ``p_values(calibration_scores, raps(probabilities, u, ...), weights, test_weight)``.
 
     >>> aps_p_values([-0.2, -0.4, -0.6, -0.8], [[0.5, 0.3, 0.2]], [0.5])
-    tensor([[0.8000, 0.4000, 0.2000]], dtype=torch.float64)
+    array([[0.8, 0.4, 0.2]])
     """
     known = as_scores(calibration_scores, "calibration scores", (1,))
     given = as_probabilities(probabilities)

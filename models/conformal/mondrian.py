@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from ringfence.models.arrays import as_classes, as_floats, as_scores, as_weights, like
+from ringfence.models.arrays import Array, as_classes, as_floats, as_scores, as_weights, like
 from ringfence.models.conformal.sets import p_values, threshold
 
 
@@ -24,7 +23,7 @@ def class_thresholds(
     alpha: float,
     weights: Any = None,
     test_weight: float = 1.0,
-) -> torch.Tensor:
+) -> Array:
     """Return the threshold of each class, from the calibration nodes of that class.
 
     Args:
@@ -39,7 +38,7 @@ def class_thresholds(
         float64 [n_classes]; -inf for a class with too few calibration nodes.
 
     >>> class_thresholds([0.1, 0.2, 0.3, 0.9], [0, 0, 0, 1], n_classes=2, alpha=0.25)
-    tensor([0.1000,   -inf], dtype=torch.float64)
+    array([ 0.1, -inf])
     """
     known = as_scores(scores, "calibration scores", (1,))
     own = as_classes(classes, len(known), n_classes)
@@ -57,7 +56,7 @@ def class_p_values(
     scores: Any,
     weights: Any = None,
     test_weight: Any = 1.0,
-) -> torch.Tensor:
+) -> Array:
     """Return p-values that judge each class by the calibration nodes of that class.
 
     Args:
@@ -71,7 +70,7 @@ def class_p_values(
         float64 [m, classes]; 1 for a class without calibration nodes.
 
     >>> class_p_values([0.1, 0.2, 0.3, 0.9], [0, 0, 0, 1], [[0.25, 0.25]])
-    tensor([[0.7500, 0.5000]], dtype=torch.float64)
+    array([[0.75, 0.5 ]])
     """
     known = as_scores(calibration_scores, "calibration scores", (1,))
     judged = as_scores(scores, "scores", (2,))
@@ -84,7 +83,7 @@ def class_p_values(
     return like(scores, found)
 
 
-def class_prediction_sets(scores: Any, thresholds: Any) -> torch.Tensor:
+def class_prediction_sets(scores: Any, thresholds: Any) -> Array:
     """Return the sets {y : s(v, y) >= threshold of y}.
 
     Args:
@@ -95,7 +94,7 @@ def class_prediction_sets(scores: Any, thresholds: Any) -> torch.Tensor:
         bool [m, classes].
 
     >>> class_prediction_sets([[0.2, 0.2]], [0.1, 0.3])
-    tensor([[ True, False]])
+    array([[ True, False]])
     """
     judged = as_scores(scores, "scores", (2,))
     limits = as_floats(thresholds, "thresholds", (1,))

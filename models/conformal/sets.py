@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
 from ringfence.models.arrays import (
+    Array,
     Floats,
     as_array,
     as_limits,
@@ -32,7 +32,7 @@ from ringfence.models.conformal.rank import rank, read_alpha, read_alphas
 from ringfence.models.conformal.weighted import first_above, p_each, p_table
 
 
-def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1.0) -> torch.Tensor:
+def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1.0) -> Array:
     """Return the threshold q: classes that score at least q are in the set.
 
     Args:
@@ -47,9 +47,9 @@ def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1
         full set) where there are too few calibration nodes for alpha.
 
     >>> threshold([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], alpha=0.2)
-    tensor(0.2000, dtype=torch.float64)
+    array(0.2)
     >>> threshold([0.1, 0.2, 0.3, 0.4, 0.5], alpha=0.1)
-    tensor(-inf, dtype=torch.float64)
+    array(-inf)
     """
     known = as_scores(scores, "calibration scores", (1,))
     alphas, single = read_alphas(alpha)
@@ -58,12 +58,12 @@ def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1
         found = _unweighted(known, alphas)
     else:
         found = _weighted(known, alphas, as_weights(weights, len(known)), tests)
-    return like(scores, found[0] if single else found)
+    return like(scores, np.asarray(found[0]) if single else found)
 
 
 def p_values(
     calibration_scores: Any, scores: Any, weights: Any = None, test_weight: Any = 1.0
-) -> torch.Tensor:
+) -> Array:
     """Return the conformal p-value of each score.
 
     Unweighted it is (1 + number of calibration scores <= s) / (n + 1), one correctly rounded
@@ -80,8 +80,8 @@ def p_values(
         float64, the shape of scores, in (0, 1].
 
     >>> p_values([0.2, 0.4, 0.6, 0.8], [[0.1, 0.9], [0.5, 0.4]])
-    tensor([[0.2000, 1.0000],
-            [0.6000, 0.6000]], dtype=torch.float64)
+    array([[0.2, 1. ],
+           [0.6, 0.6]])
     """
     known = as_scores(calibration_scores, "calibration scores", (1,))
     judged = as_scores(scores, "scores", (1, 2))
@@ -99,7 +99,7 @@ def p_values(
     return like(scores, found.reshape(judged.shape))
 
 
-def prediction_sets(scores: Any, threshold: Any) -> torch.Tensor:
+def prediction_sets(scores: Any, threshold: Any) -> Array:
     """Return the prediction sets: True where s(v, y) >= threshold.
 
     Args:
@@ -110,8 +110,8 @@ def prediction_sets(scores: Any, threshold: Any) -> torch.Tensor:
         bool, the shape of scores. A row without True is an empty set: no class conforms.
 
     >>> prediction_sets([[0.9, 0.1], [0.5, 0.5]], threshold=0.2)
-    tensor([[ True, False],
-            [ True,  True]])
+    array([[ True, False],
+           [ True,  True]])
     """
     judged = as_scores(scores, "scores", (1, 2))
     limits = as_limits(threshold, len(judged))
@@ -119,7 +119,7 @@ def prediction_sets(scores: Any, threshold: Any) -> torch.Tensor:
     return like(scores, judged >= each)
 
 
-def sets_from_p_values(p: Any, alpha: Any) -> torch.Tensor:
+def sets_from_p_values(p: Any, alpha: Any) -> Array:
     """Return the prediction sets at level alpha: True where p > alpha.
 
     Args:
@@ -127,12 +127,12 @@ def sets_from_p_values(p: Any, alpha: Any) -> torch.Tensor:
         alpha: one share, e.g. 0.1.
 
     >>> sets_from_p_values([[0.1, 0.5]], alpha=0.1)
-    tensor([[False,  True]])
+    array([[False,  True]])
     """
     return like(p, as_array(p, np.float64) > read_alpha(alpha))
 
 
-def fill_empty(sets: Any, scores: Any) -> torch.Tensor:
+def fill_empty(sets: Any, scores: Any) -> Array:
     """Put the best-scoring class into each empty set; coverage can only rise.
 
     Args:
@@ -143,8 +143,8 @@ def fill_empty(sets: Any, scores: Any) -> torch.Tensor:
         bool [m, classes], no row empty.
 
     >>> fill_empty([[False, False], [True, False]], [[-0.9, -0.8], [-0.1, -0.9]])
-    tensor([[False,  True],
-            [ True, False]])
+    array([[False,  True],
+           [ True, False]])
     """
     given, judged = as_array(sets, np.bool_), as_scores(scores, "scores", (2,))
     if given.shape != judged.shape:

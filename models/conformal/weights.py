@@ -12,21 +12,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from ringfence.models.arrays import as_floats, like
+from ringfence.models.arrays import Array, as_floats, like
 
 
-def node_weights(n: int) -> torch.Tensor:
+def node_weights(n: int) -> Array:
     """Library only: the NodeEx weights of n calibration nodes, all 1; jobs pass None.
 
     >>> node_weights(2)
-    tensor([1., 1.], dtype=torch.float64)
+    array([1., 1.])
     """
-    return torch.ones(n, dtype=torch.float64)
+    return np.ones(n)
 
 
-def edge_weights(degrees: Any) -> torch.Tensor:
+def edge_weights(degrees: Any) -> Array:
     """Return the EdgeEx weights 1 / deg(v | G_t), from degrees on the graph as it is now.
 
     Args:
@@ -36,7 +35,7 @@ def edge_weights(degrees: Any) -> torch.Tensor:
         float64 [n]. The same function gives the exact test weights of the nodes to evaluate.
 
     >>> edge_weights([1, 2, 4])
-    tensor([1.0000, 0.5000, 0.2500], dtype=torch.float64)
+    array([1.  , 0.5 , 0.25])
     """
     given = as_floats(degrees, "degrees", (1,))
     if given.size and not (given.min() >= 1.0 and given.max() < np.inf):
@@ -47,7 +46,7 @@ def edge_weights(degrees: Any) -> torch.Tensor:
     return like(degrees, 1.0 / given)
 
 
-def drift_weights(ages: Any, half_life: float) -> torch.Tensor:
+def drift_weights(ages: Any, half_life: float) -> Array:
     """Return weights 2 ** (-age / half_life) in [0, 1], for Barber et al.'s nonexchangeable rule.
 
     Args:
@@ -58,7 +57,7 @@ def drift_weights(ages: Any, half_life: float) -> torch.Tensor:
         float64 [n].
 
     >>> drift_weights([0.0, 30.0, 60.0], half_life=30.0)
-    tensor([1.0000, 0.5000, 0.2500], dtype=torch.float64)
+    array([1.  , 0.5 , 0.25])
     """
     given = as_floats(ages, "ages", (1,))
     if not half_life > 0.0:
@@ -71,11 +70,11 @@ def drift_weights(ages: Any, half_life: float) -> torch.Tensor:
     return like(ages, np.exp2(-given / half_life))
 
 
-def with_drift(weights: Any, drift: Any) -> torch.Tensor:
+def with_drift(weights: Any, drift: Any) -> Array:
     """Return weights times drift weights; the drift weights must lie in [0, 1].
 
     >>> with_drift([1.0, 0.5], [1.0, 0.5])
-    tensor([1.0000, 0.2500], dtype=torch.float64)
+    array([1.  , 0.25])
     """
     base, factor = as_floats(weights, "weights", (1,)), as_floats(drift, "drift", (1,))
     if base.shape != factor.shape:

@@ -11,7 +11,7 @@ from ringfence.models.inference.graph import (
 )
 from ringfence.models.inference.layers.base import InferencePlan
 from ringfence.models.inference.neighbourhood import Neighbourhood, neighbourhood
-from ringfence.models.inference.plan import plan_of
+from ringfence.models.inference.plan import plan_named, plan_of
 from ringfence.models.inference.state import Tables, empty_tables
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "incoming",
     "neighbour_counts",
     "neighbourhood",
+    "plan_named",
     "plan_of",
 ]

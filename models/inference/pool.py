@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Pool"]
+__all__ = ["MIN_NUMBERS_FOR_THREADS", "Pool"]
+
+#: Numbers moved per layer (edges x width); with fewer, threads cost more than they help.
+MIN_NUMBERS_FOR_THREADS = 2_000_000
 
 
 class Pool:

@@ -44,7 +44,7 @@ class APPNP(torch.nn.Module):
         teleport: float = 0.1,
     ) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout, self.steps, self.teleport = dropout, steps, teleport
         self.lin1 = torch.nn.Linear(in_features, hidden)
         self.lin2 = torch.nn.Linear(hidden, classes)
         self.propagation = Propagation(K=steps, alpha=teleport)

@@ -151,7 +151,7 @@ def _check_relabelling(trial: _Trial) -> None:
 def _random_graph(nodes: int, in_features: int) -> tuple[Tensor, Tensor]:
     """Features and edges; the last node has no neighbour."""
     edges = torch.randint(max(nodes - 1, 1), (2, 3 * nodes))
-    return torch.randn(nodes, in_features), canonical_edges(edges, nodes)
+    return torch.randn(nodes, in_features), torch.from_numpy(canonical_edges(edges.numpy(), nodes))
 
 
 def import_module_class(path: str) -> type[torch.nn.Module]:

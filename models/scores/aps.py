@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
+from ringfence.models.arrays import Array
 from ringfence.models.scores.raps import raps, raps_true
 
 __all__ = ["aps", "aps_true"]
 
 
-def aps(probabilities: Any, u: Any) -> torch.Tensor:
+def aps(probabilities: Any, u: Any) -> Array:
     """Return adaptive scores s = -(rho_y + u pi_y): RAPS without a penalty.
 
     rho_y is the total probability of the classes strictly more likely than y.
@@ -24,17 +23,17 @@ def aps(probabilities: Any, u: Any) -> torch.Tensor:
         float64 [n, classes].
 
     >>> aps([[0.5, 0.3, 0.2]], [0.5])
-    tensor([[-0.2500, -0.6500, -0.9000]], dtype=torch.float64)
+    array([[-0.25, -0.65, -0.9 ]])
     """
     return raps(probabilities, u, penalty=0.0, k_reg=0)
 
 
-def aps_true(probabilities: Any, u: Any, classes: Any) -> torch.Tensor:
+def aps_true(probabilities: Any, u: Any, classes: Any) -> Array:
     """Return the APS score of one class per node: ``aps(probabilities, u)[i, classes[i]]``, [n].
 
     Calibration needs the true class alone; this scores no other.
 
     >>> aps_true([[0.5, 0.3, 0.2]], [0.5], [1])
-    tensor([-0.6500], dtype=torch.float64)
+    array([-0.65])
     """
     return raps_true(probabilities, u, classes, penalty=0.0, k_reg=0)

@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import torch
+import numpy as np
 
-from ringfence.models.arrays import as_array
+from ringfence.models.arrays import Array, as_array, like
 
 __all__ = ["ConformityScore", "softmax64"]
 
@@ -32,18 +32,19 @@ class ConformityScore:
     """
 
     name: str
-    all_classes: Callable[..., torch.Tensor]
-    true_class: Callable[..., torch.Tensor]
+    all_classes: Callable[..., Array]
+    true_class: Callable[..., Array]
     options: tuple[str, ...] = ()
     needs_edges: bool = False
     library_only: bool = False
 
 
-def softmax64(logits: Any) -> torch.Tensor:
+def softmax64(logits: Any) -> Array:
     """Return the softmax over classes in float64, [n, classes].
 
     >>> softmax64([[0.0, 0.0]])
-    tensor([[0.5000, 0.5000]], dtype=torch.float64)
+    array([[0.5, 0.5]])
     """
-    given = logits if isinstance(logits, torch.Tensor) else torch.as_tensor(as_array(logits))
-    return torch.softmax(given.detach(), dim=-1, dtype=torch.float64)
+    given = np.ascontiguousarray(as_array(logits), np.float64)  # sums run along rows of memory
+    given = np.exp(given - given.max(axis=-1, keepdims=True))
+    return like(logits, given / given.sum(axis=-1, keepdims=True))

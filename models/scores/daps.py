@@ -8,8 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
-from scipy.sparse import csr_array
 
 from ringfence.models.arrays import Array, Floats, as_array, as_classes, as_scores, like
 from ringfence.models.scores.aps import aps
@@ -17,7 +15,7 @@ from ringfence.models.scores.aps import aps
 __all__ = ["daps", "daps_of_aps", "daps_of_aps_true"]
 
 
-def daps(scores: Any, edge_index: Any, diffusion: float) -> torch.Tensor:
+def daps(scores: Any, edge_index: Any, diffusion: float) -> Array:
     """Return diffused scores (1 - d) s(v) + d mean of s over the neighbours of v, per class.
 
     Neighbours of v are the sources of the edges that end in v (PyG's direction; an undirected
@@ -32,9 +30,9 @@ def daps(scores: Any, edge_index: Any, diffusion: float) -> torch.Tensor:
         float64 [n, classes].
 
     >>> daps([[-0.2], [-0.4], [-0.6]], [[1, 2], [0, 0]], diffusion=0.5)
-    tensor([[-0.3500],
-            [-0.4000],
-            [-0.6000]], dtype=torch.float64)
+    array([[-0.35],
+           [-0.4 ],
+           [-0.6 ]])
     """
     own = as_scores(scores, "scores", (2,))
     if not 0.0 <= diffusion <= 1.0:
@@ -47,27 +45,29 @@ def daps(scores: Any, edge_index: Any, diffusion: float) -> torch.Tensor:
     return like(scores, np.where(alone[:, None], own, mixed))
 
 
-def daps_of_aps(probabilities: Any, u: Any, edge_index: Any, diffusion: float) -> torch.Tensor:
+def daps_of_aps(probabilities: Any, u: Any, edge_index: Any, diffusion: float) -> Array:
     """Return ``daps(aps(probabilities, u), edge_index, diffusion)`` of all nodes, [n, classes].
 
     >>> daps_of_aps([[0.5, 0.5], [0.2, 0.8]], [0.5, 0.5], [[1], [0]], diffusion=1.0)
-    tensor([[-0.9000, -0.4000],
-            [-0.9000, -0.4000]], dtype=torch.float64)
+    array([[-0.9, -0.4],
+           [-0.9, -0.4]])
     """
     return daps(aps(probabilities, u), edge_index, diffusion)
 
 
 def daps_of_aps_true(
     probabilities: Any, u: Any, classes: Any, edge_index: Any, diffusion: float
-) -> torch.Tensor:
+) -> Array:
     """Return ``daps_of_aps(...)[i, classes[i]]``, [n]: neighbours lend their scores of class i."""
     scores = daps_of_aps(probabilities, u, edge_index, diffusion)
     chosen = as_classes(classes, *scores.shape)
-    return scores[torch.arange(len(scores)), torch.as_tensor(chosen)]
+    return scores[np.arange(len(scores)), chosen]
 
 
 def _neighbour_mean(own: Floats, edges: Array) -> Floats:
     """Sum in whole multiples of 2**-42 and 2**-84 of the largest score: no order, no rounding."""
+    from scipy.sparse import csr_array  # half a CPU second, which the other scores need not pay
+
     if not np.isfinite(own).all():
         raise ValueError("scores hold -inf, whose mean with others is no score; needed: numbers")
     ones = np.ones(edges.shape[1], dtype=np.int64)

@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-from ringfence.models.arrays import as_classes, as_probabilities, as_uniforms, like
+from ringfence.models.arrays import Array, as_classes, as_probabilities, as_uniforms, like
 from ringfence.models.scores import adaptive
 
 __all__ = ["raps", "raps_true"]
 
 
-def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> torch.Tensor:
+def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> Array:
     """Return regularised scores s = -(rho_y + u pi_y + penalty max(0, o_y - k_reg)).
 
     o_y = 1 + number of classes strictly more likely than y.
@@ -30,18 +28,18 @@ def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> torch.Tensor
         float64 [n, classes].
 
     >>> raps([[0.5, 0.3, 0.2]], [0.5], penalty=0.1, k_reg=1)
-    tensor([[-0.2500, -0.7500, -1.1000]], dtype=torch.float64)
+    array([[-0.25, -0.75, -1.1 ]])
     """
     given = as_probabilities(probabilities)
     extra = adaptive.penalties(given.shape[1], penalty, k_reg)
     return like(probabilities, adaptive.all_scores(given, as_uniforms(u, len(given)), extra))
 
 
-def raps_true(probabilities: Any, u: Any, classes: Any, penalty: float, k_reg: int) -> torch.Tensor:
+def raps_true(probabilities: Any, u: Any, classes: Any, penalty: float, k_reg: int) -> Array:
     """Return the RAPS score of one class per node: ``raps(...)[i, classes[i]]``, [n].
 
     >>> raps_true([[0.5, 0.3, 0.2]], [0.5], [1], penalty=0.1, k_reg=1)
-    tensor([-0.7500], dtype=torch.float64)
+    array([-0.75])
     """
     given = as_probabilities(probabilities)
     extra = adaptive.penalties(given.shape[1], penalty, k_reg)

@@ -5,29 +5,34 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
 
-from ringfence.models.arrays import as_classes, as_probabilities, check_probabilities, like
+from ringfence.models.arrays import (
+    Array,
+    as_classes,
+    as_probabilities,
+    check_probabilities,
+    like,
+)
 
 __all__ = ["tps", "tps_true", "tps_true_without_u", "tps_without_u"]
 
 
-def tps(probabilities: Any) -> torch.Tensor:
+def tps(probabilities: Any) -> Array:
     """Return threshold scores s = pi_y, float64 [n, classes].
 
     >>> tps([[0.7, 0.3]])
-    tensor([[0.7000, 0.3000]], dtype=torch.float64)
+    array([[0.7, 0.3]])
     """
     given = as_probabilities(probabilities)
     check_probabilities(given)
     return like(probabilities, given.astype(np.float64))
 
 
-def tps_true(probabilities: Any, classes: Any) -> torch.Tensor:
+def tps_true(probabilities: Any, classes: Any) -> Array:
     """Return the TPS score of one class per node: ``tps(probabilities)[i, classes[i]]``, [n].
 
     >>> tps_true([[0.7, 0.3]], [1])
-    tensor([0.3000], dtype=torch.float64)
+    array([0.3])
     """
     given = as_probabilities(probabilities)
     check_probabilities(given)
@@ -37,11 +42,11 @@ def tps_true(probabilities: Any, classes: Any) -> torch.Tensor:
     )
 
 
-def tps_without_u(probabilities: Any, u: Any) -> torch.Tensor:
+def tps_without_u(probabilities: Any, u: Any) -> Array:
     """Return ``tps(probabilities)``: the registry passes u to every score, and TPS has no use."""
     return tps(probabilities)
 
 
-def tps_true_without_u(probabilities: Any, u: Any, classes: Any) -> torch.Tensor:
+def tps_true_without_u(probabilities: Any, u: Any, classes: Any) -> Array:
     """Return ``tps_true(probabilities, classes)``; u is taken and unused."""
     return tps_true(probabilities, classes)

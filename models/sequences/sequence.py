@@ -54,7 +54,7 @@ class GraphSequence:
     def edge_index(self, step: int) -> torch.Tensor:
         """Edges of G_step in both directions, for a network; nodes keep their numbers."""
         there = self.edges[:, self.edge_step <= step]
-        return canonical_edges(torch.from_numpy(there), len(self.node_step))
+        return torch.from_numpy(canonical_edges(there, len(self.node_step)))
 
     def degrees(self, step: int) -> Ints:
         """Degrees in G_step, int64 [n]."""
@@ -170,7 +170,7 @@ def coverage_matrix(
     for step in sorted(set(scores) - {0}):
         nodes = np.flatnonzero(sequence.evaluated & (sequence.node_step <= step))
         limit = _threshold(sequence, y, scores, alpha, rule, test_weight, step, nodes)
-        sets = prediction_sets(torch.from_numpy(scores[step][nodes]), limit).numpy()
+        sets = prediction_sets(scores[step][nodes], limit)
         covered[nodes, step] = sets[np.arange(len(nodes)), y[nodes]]
         size[nodes, step] = sets.sum(axis=1)
     return CoverageMatrix(covered, size)
@@ -185,9 +185,9 @@ def _threshold(
     test_weight: float | Literal["exact"],
     step: int,
     nodes: Ints,
-) -> torch.Tensor:
+) -> Floats:
     known = sequence.calibration
-    true_scores = torch.from_numpy(scores[0 if rule == "naive" else step][known, y[known]])
+    true_scores = scores[0 if rule == "naive" else step][known, y[known]]
     if rule != "edge":
         return threshold(true_scores, alpha)
     degrees = sequence.degrees(step)

@@ -36,11 +36,11 @@ class NodeScore:
 
     def all(self, logits: Floats, nodes: Ints) -> Floats:
         """Scores of every class [k, classes] of these nodes."""
-        return np.asarray(self._score.all_classes(softmax64(logits).numpy(), self._u_of(nodes)))
+        return np.asarray(self._score.all_classes(softmax64(logits), self._u_of(nodes)))
 
     def true(self, logits: Floats, nodes: Ints, y: Ints) -> Floats:
         """Scores of the true classes [k] of these nodes; y [n] are those of all nodes."""
-        given = softmax64(logits).numpy()
+        given = softmax64(logits)
         return np.asarray(self._score.true_class(given, self._u_of(nodes), y[nodes]))
 
     @property

@@ -168,9 +168,9 @@ def _subgraph_sets(
     whole = score(np.arange(data.nodes))
     averaged = averaged_scores(score, *told, model.context).p_values()
     sets = {
-        "whole": p_values(whole[known, data.y[known]], whole[test]).numpy() > ALPHA,
+        "whole": p_values(whole[known, data.y[known]], whole[test]) > ALPHA,
         "vote": bernoulli_vote(counted, SUBGRAPHS, u),
-        "average": sets_from_p_values(averaged, ALPHA).numpy(),
+        "average": sets_from_p_values(averaged, ALPHA),
         "union": counted > 0,
         "intersection": counted == SUBGRAPHS,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,15 +22,10 @@ class APPNPPlan(MLPPlan):
 
     degrees_matter: ClassVar[bool] = True
     reaches_everyone: ClassVar[bool] = True
+    option_names: ClassVar[tuple[str, ...]] = ("steps", "teleport")
 
-    steps: int
-    teleport: float
-
-    @staticmethod
-    def layout(network: Any) -> dict[str, Any]:
-        """Weights of the perceptron, length and teleport probability of the walk."""
-        walk = network.propagation
-        return {**MLPPlan.layout(network), "steps": int(walk.K), "teleport": float(walk.alpha)}
+    steps: int = 10
+    teleport: float = 0.1
 
     @property
     def reach(self) -> str:

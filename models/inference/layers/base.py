@@ -8,26 +8,25 @@ subclass says how the second table is made from the first, and the outputs from 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from ringfence.models.arrays import as_array
 from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.kernels import transform as kernels
 from ringfence.models.inference.pool import Pool
 
 if TYPE_CHECKING:
     from ringfence.models.inference.state import Tables
 
-__all__ = ["InferencePlan", "MessagePlan", "multiply_in_blocks", "weight_array"]
+__all__ = ["InferencePlan", "MessagePlan", "weight_array"]
 
 Float32s = NDArray[np.float32]
 
-#: Rows per matrix product. Always whole blocks, the last one padded: so a row's result has the
-#: same bits whether it is computed alone or among a million.
-BLOCK_ROWS = 512
 #: Rows of the hidden layer in flight at a time.
 HIDDEN_ROWS = 16_384
 
@@ -47,6 +46,8 @@ class InferencePlan(ABC):
     degrees_matter: ClassVar[bool] = False
     #: Whether a change anywhere may change any output: then every pass has outputs of all nodes.
     reaches_everyone: ClassVar[bool] = False
+    #: Options of the network's constructor that are fields here, since no weight shows them.
+    option_names: ClassVar[tuple[str, ...]] = ()
 
     mean: Float32s
     spread: Float32s
@@ -56,13 +57,18 @@ class InferencePlan(ABC):
     out_bias: Float32s
 
     @classmethod
-    def of(cls, network: torch.nn.Module, mean: torch.Tensor, spread: torch.Tensor) -> Self:
-        """Return the plan of a trained network with float32 weights."""
-        return cls(mean=weight_array(mean), spread=weight_array(spread), **cls.layout(network))
+    def of(
+        cls, weights: Mapping[str, Any], mean: Any, spread: Any, options: Mapping[str, Any]
+    ) -> Self:
+        """Return the plan of trained weights by name; other options than this class's are left."""
+        own = {name: options[name] for name in cls.option_names if name in options}
+        arrays = {name: weight_array(value) for name, value in weights.items()}
+        scaling = {"mean": weight_array(mean), "spread": weight_array(spread)}
+        return cls(**scaling, **cls.layout(arrays), **own)
 
     @staticmethod
     @abstractmethod
-    def layout(network: Any) -> dict[str, Any]:
+    def layout(weights: Mapping[str, Float32s]) -> dict[str, Any]:
         """Return the network's weights by the names of this class's fields."""
 
     @abstractmethod
@@ -94,16 +100,10 @@ class InferencePlan(ABC):
         return ""
 
     def transform(self, features: Float32s, weights: Float32s) -> Float32s:
-        """Return ((features - mean) / spread) . weights, block by block [n, k]."""
-        out = np.empty((len(features), weights.shape[1]), np.float32)
-        block = torch.zeros((BLOCK_ROWS, features.shape[1]))
-        mean, spread = torch.from_numpy(self.mean), torch.from_numpy(self.spread)
-        into, flat = torch.from_numpy(weights), torch.from_numpy(out)
-        with torch.inference_mode():
-            for at in range(0, len(features), BLOCK_ROWS):
-                part = torch.from_numpy(np.ascontiguousarray(features[at : at + BLOCK_ROWS]))
-                block[: len(part)] = (part - mean) / spread
-                flat[at : at + BLOCK_ROWS] = (block @ into)[: len(part)]
+        """Return ((features - mean) / spread) . weights [n, k]."""
+        given = np.ascontiguousarray(features, np.float32)
+        out = np.empty((len(given), weights.shape[1]), np.float32)
+        kernels.standardise_and_multiply(0, len(given), given, self.mean, self.spread, weights, out)
         return out
 
     def first(self, features: Float32s) -> Float32s:
@@ -154,21 +154,10 @@ class MessagePlan(InferencePlan):
         return np.asarray(~(np.abs(messages).max(axis=1, initial=0) <= self.exact_range))
 
 
-def multiply_in_blocks(values: Float32s, weights: Float32s) -> Float32s:
-    """Return values . weights in blocks of one shape [n, k]."""
-    out = np.empty((len(values), weights.shape[1]), np.float32)
-    block = np.zeros((BLOCK_ROWS, values.shape[1]), np.float32)
-    for at in range(0, len(values), BLOCK_ROWS):
-        part = values[at : at + BLOCK_ROWS]
-        block[: len(part)] = part
-        out[at : at + BLOCK_ROWS] = (block @ weights)[: len(part)]
-    return out
+def weight_array(value: Any) -> Float32s:
+    """Return weights as a contiguous float32 array.
 
-
-def weight_array(value: torch.Tensor) -> Float32s:
-    """Return a tensor as a contiguous float32 array.
-
-    >>> weight_array(torch.tensor([[1.0, 2.0], [3.0, 4.0]]).T).tolist()
+    >>> weight_array(np.array([[1.0, 2.0], [3.0, 4.0]]).T).tolist()
     [[1.0, 3.0], [2.0, 4.0]]
     """
-    return np.ascontiguousarray(value.detach().to(torch.float32).numpy())
+    return np.ascontiguousarray(as_array(value), np.float32)

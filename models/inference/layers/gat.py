@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from ringfence.models.inference.graph import Incoming
 from ringfence.models.inference.kernels import gat as kernels
@@ -26,14 +26,15 @@ class GATPlan(InferencePlan):
     heads: int
 
     @staticmethod
-    def layout(network: Any) -> dict[str, Any]:
+    def layout(weights: Mapping[str, Float32s]) -> dict[str, Any]:
         """Weights of both layers, with columns for the energies of attention."""
-        one, two = network.conv1, network.conv2
         return {
-            "heads": int(one.heads),
-            "into": weight_array(_with_energies(one)), "bias": weight_array(one.bias),
-            "onward": weight_array(_with_energies(two)), "out_bias": weight_array(two.bias),
-        }  # fmt: skip
+            "heads": weights["conv1.att_src"].shape[1],
+            "into": _with_energies(weights, "conv1"),
+            "bias": weights["conv1.bias"],
+            "onward": _with_energies(weights, "conv2"),
+            "out_bias": weights["conv2.bias"],
+        }
 
     def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = elu(attention over first_j + b) [W2 | W2 . att_src | W2 . att_dst]."""
@@ -50,9 +51,10 @@ class GATPlan(InferencePlan):
         return out
 
 
-def _with_energies(conv: Any) -> torch.Tensor:
+def _with_energies(weights: Mapping[str, Float32s], conv: str) -> Float32s:
     """Columns for the values, then W . att_src and W . att_dst of every head."""
-    weights = conv.lin.weight.detach().T  # [d, heads * per]
-    apart = weights.reshape(weights.size(0), conv.heads, -1)
-    energies = [(apart * vector.detach()).sum(-1) for vector in (conv.att_src, conv.att_dst)]
-    return torch.cat([weights, *energies], dim=1)
+    values = weights[f"{conv}.lin.weight"].T  # [d, heads * per]
+    vectors = [weights[f"{conv}.{name}"] for name in ("att_src", "att_dst")]  # [1, heads, per]
+    apart = values.reshape(len(values), vectors[0].shape[1], -1)
+    energies = [(apart * vector).sum(axis=-1) for vector in vectors]
+    return weight_array(np.concatenate([values, *energies], axis=1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -26,13 +27,14 @@ class GCNPlan(MessagePlan):
     degrees_matter: ClassVar[bool] = True
 
     @staticmethod
-    def layout(network: Any) -> dict[str, Any]:
+    def layout(weights: Mapping[str, Float32s]) -> dict[str, Any]:
         """Weights of both convolutions."""
-        one, two = network.conv1, network.conv2
         return {
-            "into": weight_array(one.lin.weight.T), "bias": weight_array(one.bias),
-            "onward": weight_array(two.lin.weight.T), "out_bias": weight_array(two.bias),
-        }  # fmt: skip
+            "into": weight_array(weights["conv1.lin.weight"].T),
+            "bias": weights["conv1.bias"],
+            "onward": weight_array(weights["conv2.lin.weight"].T),
+            "out_bias": weights["conv2.bias"],
+        }
 
     def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = relu(s_i (sum of first_j + first_i) + b) W2; sums are kept in slots."""

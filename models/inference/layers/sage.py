@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from ringfence.models.inference.graph import Incoming
 from ringfence.models.inference.kernels import sage as kernels
@@ -26,14 +26,16 @@ class SAGEPlan(InferencePlan):
     own: Float32s
 
     @staticmethod
-    def layout(network: Any) -> dict[str, Any]:
+    def layout(weights: Mapping[str, Float32s]) -> dict[str, Any]:
         """Weights of both layers; `onward` has those of the mean, then those of the node itself."""
-        one, two = network.conv1, network.conv2
+        both = [weights["conv2.lin_l.weight"].T, weights["conv2.lin_r.weight"].T]
         return {
-            "into": weight_array(one.lin_l.weight.T), "own": weight_array(one.lin_r.weight.T),
-            "bias": weight_array(one.lin_l.bias), "out_bias": weight_array(two.lin_l.bias),
-            "onward": weight_array(torch.cat([two.lin_l.weight.T, two.lin_r.weight.T], dim=1)),
-        }  # fmt: skip
+            "into": weight_array(weights["conv1.lin_l.weight"].T),
+            "own": weight_array(weights["conv1.lin_r.weight"].T),
+            "bias": weights["conv1.lin_l.bias"],
+            "onward": np.concatenate(both, axis=1),
+            "out_bias": weights["conv2.lin_l.bias"],
+        }
 
     def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = relu(mean of first_j + x_i own + b) [W2_l | W2_r]."""

@@ -4,11 +4,12 @@ import os
 import stat
 from pathlib import Path
 
-import torch
+import numpy as np
 
 from ringfence.connector.store.engine import dumps
-from ringfence.jobs.training.model_files import load_model, save_model
-from ringfence.jobs.training.tensors import Scaling
+from ringfence.jobs.project.model_files import load_model, save_model
+from ringfence.jobs.project.network_inputs import Scaling
+from ringfence.models.arrays import as_array
 from ringfence.models.networks import build
 
 FACTS = {"network": "mlp", "in_features": 4, "classes": ["a", "b"], "options": {"hidden": 8}}
@@ -16,8 +17,9 @@ FACTS = {"network": "mlp", "in_features": 4, "classes": ["a", "b"], "options": {
 
 def save(folder):
     network = build("mlp", 4, 2, hidden=8, seed=1)
-    scaling = Scaling(torch.zeros(4), torch.ones(4))
-    return save_model(folder, "v1", network.state_dict(), scaling, torch.zeros(1), FACTS)
+    weights = {name: as_array(value) for name, value in network.state_dict().items()}
+    scaling = Scaling(np.zeros(4, np.float32), np.ones(4, np.float32))
+    return save_model(folder, "v1", weights, scaling, np.zeros(1), FACTS)
 
 
 def test_a_model_that_was_saved_is_on_the_disk_file_by_file_and_name_by_name(tmp_path, monkeypatch):

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 
 import torch
 
-#: Numbers moved per layer (edges x width); with fewer, threads cost more than they help.
-MIN_NUMBERS_FOR_THREADS = 2_000_000
+from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
 
 
 @contextmanager
