@@ -27,7 +27,9 @@ class RunFacts:
 
     `calibration_scores` are quantiles of the calibration scores on the graph of this run, `watch`
     the state of the exchangeability monitor after it, as JSON values; `options` are the other
-    settings that shaped the sets, where they are not the defaults, as canonical JSON.
+    settings that shaped the sets, where they are not the defaults, as canonical JSON. `alphas` and
+    `level` are None in runs of versions that had one alpha and no adaptive level, `lowest_level`
+    where the graph shows the classes of the set alone; `n_thresholds` where there is one.
     """
 
     started_ns: int
@@ -55,6 +57,38 @@ class RunFacts:
     calibration_scores: tuple[float, ...] | None
     watch: Mapping[str, Any] | None
     options: str = NO_OPTIONS
+    alphas: tuple[float, ...] | None = None
+    level: float | None = None
+    lowest_level: float | None = None
+    n_thresholds: int | None = None
+    promise: str = "marginal"
+    calibration_set: str = "frozen"
+    adapt: bool = False
+    levels: Mapping[str, Any] | None = None
+    weights: str = "none"
+    shift: Mapping[str, Any] | None = None
+
+    @property
+    def all_alphas(self) -> tuple[float, ...]:
+        """Every alpha that the run promised sets for, the first one first."""
+        return self.alphas or (self.alpha,)
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """One threshold of a run: of an alpha, a stratum (`band`) and a class, "" where all share it.
+
+    `level` is what p-values were compared with; `threshold` is None for -infinity.
+    """
+
+    alpha: float
+    band: str
+    class_: str
+    level: float
+    threshold: float | None
+    n_calibration: int
+    effective_calibration: float
+    n_evaluated: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,18 +106,31 @@ class Run(RunFacts):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A new prediction: its set, and p-value and score of every class in the model's order."""
+    """A new prediction: its set, and p-value and score of every class in the model's order.
+
+    `band` names the stratum that it was judged in.
+    """
 
     node_key: str
     classes: tuple[str, ...]
     p_values: tuple[float, ...]
     scores: tuple[float, ...]
     degree: int
+    band: str | None = None
 
     @property
     def size(self) -> int:
         """Number of classes in the set."""
         return len(self.classes)
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherSet:
+    """The set of an evaluated node at one of the run's alphas after the first, by its size."""
+
+    node_key: str
+    alpha: float
+    size: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +153,10 @@ class StoredPrediction(Prediction):
 
 @dataclass(frozen=True, slots=True)
 class CoverageRow:
-    """Coverage of one slice at one run, with its verdict; the columns of the table `coverage`."""
+    """Coverage of one slice at one run, with its verdict; the columns of the table `coverage`.
+
+    `first_alpha` is False in rows about the sets at the alphas after a run's first.
+    """
 
     seq: int
     slice: Slice
@@ -137,6 +187,7 @@ class CoverageRow:
     raised_by: str
     verdict: str
     words: str
+    first_alpha: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,7 +272,10 @@ class KnownClass:
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A class that became known, and whether the set and the naive set held it."""
+    """A class that became known, and whether the set and the naive set held it.
+
+    `further` says the same of the sets at the run's alphas after the first, by alpha.
+    """
 
     node_key: str
     label: str
@@ -229,6 +283,7 @@ class Label:
     covered_naive: bool
     unseen: bool
     happened_ns: int | None
+    further: tuple[tuple[float, bool], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,8 +17,8 @@ SHOWN = """
 MATCH (n)-[e:EVALUATED]->(:RingfenceRun {{id: $run}}) WHERE e.key > $after
 WITH n, e ORDER BY e.key LIMIT $rows
 OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass {{project: $project}})
-RETURN e.key AS evaluated, e.size AS size, n.{key} AS key,
-       collect([c.name, m.p]) AS set ORDER BY evaluated
+RETURN e.key AS evaluated, e.size AS size, e.level AS level, e.band AS band, n.{key} AS key,
+       collect([c.name, m.p, m.in_set]) AS set ORDER BY evaluated
 """
 
 PRESENT = """
@@ -36,10 +36,16 @@ RETURN DISTINCT n.{key} AS key
 
 @dataclass(frozen=True, slots=True)
 class ShownSet:
-    """A node's set as its relationships show it: the size on EVALUATED, and p by class."""
+    """A node's set as its relationships show it.
+
+    Size, level and band stand on EVALUATED; `p_values` and `in_set` are those of its classes.
+    """
 
     size: int
+    level: float | None
+    band: str | None
     p_values: Mapping[str, float]
+    in_set: frozenset[str]
 
 
 def read_shown_sets(
@@ -59,8 +65,9 @@ def read_shown_sets(
             typed_key = str(row["evaluated"]).removeprefix(prefix)
             if row["key"] is None or encode_key(row["key"]) != typed_key:
                 typed_key = f"{typed_key}{ON_ANOTHER_NODE}"
-            p_values = {name: p for name, p in row["set"] if name is not None}
-            shown[typed_key] = ShownSet(row["size"], p_values)
+            p_values = {name: p for name, p, _ in row["set"] if name is not None}
+            inside = frozenset(name for name, _, in_set in row["set"] if in_set)
+            shown[typed_key] = ShownSet(row["size"], row["level"], row["band"], p_values, inside)
         if len(block) < rows:
             return shown
         after = str(block[-1]["evaluated"])

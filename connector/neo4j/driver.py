@@ -93,6 +93,13 @@ class Graph:
         """Run one writing or schema statement in a managed transaction of its own."""
         self.write(lambda tx: tx.run(statement, parameters).consume())
 
+    def run_in_parts(self, statement: str) -> None:
+        """Run a statement with CALL … IN TRANSACTIONS, which commits part by part.
+
+        It must be one that goes on where it was left: after a cut connection it is run again.
+        """
+        self._answered(lambda session: session.run(statement).consume(), WRITE_ACCESS)
+
     def close(self) -> None:
         """Give all connections back."""
         self.driver.close()

@@ -59,7 +59,10 @@ def migrate_graph(graph: Graph) -> list[str]:
         if file.number in applied:
             continue
         for statement in file.statements():
-            graph.run(statement)
+            if "IN TRANSACTIONS" in statement:
+                graph.run_in_parts(statement)
+            else:
+                graph.run(statement)
         graph.run(RECORD, number=file.number, name=file.name, checksum=file.checksum)
         done.append(f"graph {file.number:04}: {file.name}")
     return done

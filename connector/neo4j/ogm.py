@@ -59,6 +59,8 @@ class Run(Model):  # type: ignore[misc]
     at = Property()
     rule = Property()
     alpha = Property()
+    level = Property()
+    promise = Property()
     threshold = Property()
     calibration = Property()
     model = Property()
@@ -75,7 +77,8 @@ class EvaluatedNode(Model):  # type: ignore[misc]
     @property
     def set(self) -> dict[str, float]:
         """The classes in the set, each with its p-value."""
-        return {one.name: float(self.may_be.get(one, "p")) for one in self.may_be}
+        inside = [one for one in self.may_be if self.may_be.get(one, "in_set")]
+        return {one.name: float(self.may_be.get(one, "p")) for one in inside}
 
     @property
     def run(self) -> Run | None:

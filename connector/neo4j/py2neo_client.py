@@ -21,7 +21,8 @@ from ringfence.connector.neo4j.driver import connect
 RUNS = """
 MATCH (r:RingfenceRun {project: $project})
 RETURN r.seq AS seq, r.rule AS rule, r.alpha AS alpha, r.threshold AS threshold,
-       r.calibration AS calibration, r.model AS model, count { (r)<-[:EVALUATED]-() } AS evaluated
+       r.level AS level, r.promise AS promise, r.calibration AS calibration, r.model AS model,
+       count { (r)<-[:EVALUATED]-() } AS evaluated
 ORDER BY seq
 """
 
@@ -29,8 +30,8 @@ SETS = """
 UNWIND $keys AS key
 MATCH (n)-[e:EVALUATED {key: key}]->(r:RingfenceRun)
 OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass {project: $project})
-RETURN key, r.seq AS seq, e.size AS size, e.alpha AS alpha,
-       collect(c.name) AS names, collect(m.p) AS p
+RETURN key, r.seq AS seq, e.size AS size, e.alpha AS alpha, e.level AS level, e.band AS band,
+       collect(c.name) AS names, collect(m.p) AS p, collect(m.in_set) AS in_set
 """
 
 KEYS = """
@@ -47,6 +48,8 @@ class SeenRun:
     rule: str
     alpha: float
     threshold: float | None
+    level: float | None
+    promise: str
     calibration: int
     model: str
     evaluated: int
@@ -54,12 +57,15 @@ class SeenRun:
 
 @dataclass(frozen=True, slots=True)
 class SeenSet:
-    """A node's set as it stands in the graph: class to p-value."""
+    """A node's set as it stands in the graph: class to p-value, and the classes in the set."""
 
     seq: int
     size: int
     alpha: float
+    level: float | None
+    band: str | None
     p: dict[str, float]
+    in_set: frozenset[str]
 
 
 class Py2neoClient:
@@ -97,7 +103,14 @@ class Py2neoClient:
                 row["seq"],
                 row["size"],
                 row["alpha"],
+                row["level"],
+                row["band"],
                 dict(zip(row["names"], row["p"], strict=False)),
+                frozenset(
+                    name
+                    for name, inside in zip(row["names"], row["in_set"], strict=False)
+                    if inside
+                ),
             )
             for row in rows
         }

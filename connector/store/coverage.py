@@ -26,8 +26,8 @@ MOVING = ("class", "group")
 
 ROWS_PER_DELETE = 100  # each adds three conditions to one statement
 
-Id = tuple[int, str, str]
-"""Run, slice and name: what a coverage row of a project is known by."""
+Id = tuple[int, str, str, float]
+"""Run, slice, name and alpha: what a coverage row of a project is known by."""
 
 
 def record_coverage(
@@ -116,13 +116,13 @@ def _stored(connection: Connection, project: str) -> list[StoredCoverage]:
     query = (
         select(coverage)
         .where(coverage.c.project == project)
-        .order_by(coverage.c.seq, coverage.c.slice, coverage.c.name)
+        .order_by(coverage.c.seq, coverage.c.slice, coverage.c.name, coverage.c.alpha)
     )
     return [coverage_from_row(row) for row in connection.execute(query)]
 
 
 def _id(row: CoverageRow) -> Id:
-    return row.seq, row.slice, row.name
+    return row.seq, row.slice, row.name, row.alpha
 
 
 def _columns(row: CoverageRow | None) -> dict[str, Any] | None:
@@ -132,7 +132,12 @@ def _columns(row: CoverageRow | None) -> dict[str, Any] | None:
 def _remove(connection: Connection, project: str, ids: list[Id]) -> None:
     for part in split(ids, ROWS_PER_DELETE):
         some = [
-            and_(coverage.c.seq == seq, coverage.c.slice == slice_, coverage.c.name == name)
-            for seq, slice_, name in part
+            and_(
+                coverage.c.seq == seq,
+                coverage.c.slice == slice_,
+                coverage.c.name == name,
+                coverage.c.alpha == alpha,
+            )
+            for seq, slice_, name, alpha in part
         ]
         connection.execute(delete(coverage).where(coverage.c.project == project, or_(*some)))

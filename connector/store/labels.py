@@ -28,7 +28,7 @@ from ringfence.connector.records import KnownClass, Label, NoticedLabel
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
-from ringfence.connector.store.tables import label, prediction, run
+from ringfence.connector.store.tables import further_set, label, prediction, run
 from ringfence.connector.store.writer import Writer
 
 
@@ -36,8 +36,8 @@ from ringfence.connector.store.writer import Writer
 class OpenPrediction:
     """A prediction whose class may be news, with the terms of its run.
 
-    `classes` and `scores` stay JSON text until `judge` needs them: an audit asks about every
-    prediction without a class, and few have news.
+    `classes`, `scores`, `p_values`, `alphas` and `levels` stay JSON text until `judge` needs them:
+    an audit asks about every prediction without a class, and few have news.
     """
 
     node_key: str
@@ -46,6 +46,9 @@ class OpenPrediction:
     label: str | None
     threshold_naive: float | None
     model: str
+    p_values: str = "[]"
+    alphas: str | None = None
+    levels: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +103,41 @@ def judge(evaluated: OpenPrediction, known: KnownClass, classes: Sequence[str]) 
         score = json.loads(evaluated.scores)[list(classes).index(known.class_)]
         naive = evaluated.threshold_naive is None or score >= evaluated.threshold_naive
     covered = known.class_ in json.loads(evaluated.classes)
-    return Label(evaluated.node_key, known.class_, covered, naive, not seen, known.happened_ns)
+    further = further_coverage(evaluated, known.class_, classes)
+    return Label(
+        evaluated.node_key, known.class_, covered, naive, not seen, known.happened_ns, further
+    )
+
+
+def further_coverage(
+    evaluated: OpenPrediction, class_: str, classes: Sequence[str]
+) -> tuple[tuple[float, bool], ...]:
+    """Say for each alpha after the first whether the set at that alpha holds `class_`.
+
+    A set without a class above its level holds the best-scoring one where `nonempty` says so,
+    which the run's levels have on record.
+
+    >>> levels = '{"used": [0.1, 0.3], "nonempty": false}'
+    >>> texts = '["b"]', "[-0.9, -0.2]", None, None, "model 1", "[0.2, 0.6]", "[0.1, 0.3]", levels
+    >>> further_coverage(OpenPrediction("i:7", *texts), "a", ("a", "b"))
+    ((0.3, False),)
+    """
+    alphas = json.loads(evaluated.alphas) if evaluated.alphas else []
+    if len(alphas) < 2:
+        return ()
+    if class_ not in classes:
+        return tuple((alpha, False) for alpha in alphas[1:])
+    levels, p_values = json.loads(evaluated.levels or "{}"), json.loads(evaluated.p_values)
+    scores, place = json.loads(evaluated.scores), list(classes).index(class_)
+    held = []
+    for alpha, used in zip(alphas[1:], levels["used"][1:], strict=True):
+        above = [
+            p > (used[name] if isinstance(used, dict) else used)
+            for name, p in zip(classes, p_values, strict=True)
+        ]
+        filled = levels["nonempty"] and not any(above) and scores[place] == max(scores)
+        held.append((alpha, above[place] or filled))
+    return tuple(held)
 
 
 def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
@@ -111,6 +148,7 @@ def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
     with writer.store.transaction() as connection:
         now = _later_than_all(connection, project, writer.begin(connection))
         _update_predictions(connection, project, now, labels)
+        _update_further_sets(connection, project, labels)
         connection.execute(
             insert(label),
             [
@@ -206,6 +244,9 @@ def _open_predictions() -> Select[Any]:
         prediction.c.label,
         run.c.threshold_naive,
         run.c.model,
+        prediction.c.p_values,
+        run.c.alphas,
+        run.c.levels,
     ).join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
 
 
@@ -237,3 +278,19 @@ def _update_predictions(
             for one in labels
         ],
     )
+
+
+def _update_further_sets(connection: Connection, project: str, labels: Sequence[Label]) -> None:
+    values = [
+        {"of": one.node_key, "at": alpha, "hit": covered}
+        for one in labels
+        for alpha, covered in one.further
+    ]
+    if not values:
+        return
+    statement = update(further_set).where(
+        further_set.c.project == project,
+        further_set.c.node_key == bindparam("of"),
+        further_set.c.alpha == bindparam("at"),
+    )
+    connection.execute(statement.values(covered=bindparam("hit")), values)

@@ -42,6 +42,14 @@ def degree_digest(predictions: Sequence[Prediction]) -> str:
     return digest.hexdigest()
 
 
+def band_digest(predictions: Sequence[Prediction]) -> str:
+    """Return one hash over the bands, in the order of the keys."""
+    digest = hashlib.sha256()
+    for one in sorted(predictions, key=lambda one: one.node_key):
+        digest.update(dumps([one.node_key, one.band]).encode())
+    return digest.hexdigest()
+
+
 def payload(store: Store, project: str, seq: int, rows: int) -> Iterator[list[StoredPrediction]]:
     """Yield a run's stored predictions in blocks, by key."""
     query = select(*PREDICTION).where(prediction.c.project == project, prediction.c.seq == seq)

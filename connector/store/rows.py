@@ -26,16 +26,20 @@ from ringfence.connector.records import (
     RunFacts,
     StoredCoverage,
     StoredPrediction,
+    Threshold,
 )
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tables import coverage, prediction
+
+RUN_JSON = ("calibration_scores", "watch", "alphas", "levels", "shift")
+"""Columns of the table `run` that hold JSON in the canonical form, or NULL."""
 
 RUN_FACTS = tuple(field.name for field in fields(RunFacts))
 COVERAGE = tuple(field.name for field in fields(CoverageRow))
 PREDICTION = (
     prediction.c.node_key, prediction.c.classes, prediction.c.p_values, prediction.c.scores,
-    prediction.c.degree, prediction.c.project, prediction.c.seq, prediction.c.in_graph,
-    prediction.c.label, prediction.c.labelled_ns, prediction.c.covered,
+    prediction.c.degree, prediction.c.band, prediction.c.project, prediction.c.seq,
+    prediction.c.in_graph, prediction.c.label, prediction.c.labelled_ns, prediction.c.covered,
     prediction.c.covered_naive, prediction.c.unseen,
 )  # fmt: skip
 """The columns that `prediction_from_row` takes, in its order."""
@@ -48,7 +52,7 @@ def run_columns(facts: RunFacts) -> dict[str, Any]:
     values = {name: getattr(facts, name) for name in RUN_FACTS}
     values["notes"] = json.dumps(facts.notes)
     values["timings"] = "{}"
-    for name in ("calibration_scores", "watch"):
+    for name in RUN_JSON:
         values[name] = None if values[name] is None else dumps(values[name])
     return values
 
@@ -56,12 +60,26 @@ def run_columns(facts: RunFacts) -> dict[str, Any]:
 def run_from_row(row: Row[Any]) -> Run:
     """Return a row of the table `run` as a record."""
     values = row._asdict()
-    scores, watch = values["calibration_scores"], values["watch"]
     values["notes"] = tuple(json.loads(values["notes"]))
     values["timings"] = json.loads(values["timings"])
-    values["calibration_scores"] = None if scores is None else tuple(json.loads(scores))
-    values["watch"] = None if watch is None else json.loads(watch)
+    for name in RUN_JSON:
+        values[name] = None if values[name] is None else json.loads(values[name])
+    for name in ("calibration_scores", "alphas"):
+        values[name] = None if values[name] is None else tuple(values[name])
     return Run(**values)
+
+
+def threshold_columns(project: str, seq: int, one: Threshold) -> dict[str, Any]:
+    """Return the columns of a threshold of a run."""
+    values = {field.name: getattr(one, field.name) for field in fields(Threshold)}
+    return {"project": project, "seq": seq, **values, "class": values.pop("class_")}
+
+
+def threshold_from_row(row: Row[Any]) -> Threshold:
+    """Return a row of the table `threshold` as a record."""
+    values = row._asdict()
+    values["class_"] = values.pop("class")
+    return Threshold(**{field.name: values[field.name] for field in fields(Threshold)})
 
 
 def prediction_columns(project: str, seq: int, decided: Prediction) -> dict[str, Any]:
@@ -74,6 +92,7 @@ def prediction_columns(project: str, seq: int, decided: Prediction) -> dict[str,
         **set_columns(decided),
         "degree": decided.degree,
         "top_p": max(decided.p_values),
+        "band": decided.band,
         "in_graph": True,
     }
 
@@ -90,8 +109,8 @@ def set_columns(decided: Prediction) -> dict[str, str]:
 def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
     """Return a row of the columns `PREDICTION` as a record."""
     (
-        node_key, classes, p_values, scores, degree, project, seq, in_graph, label, labelled_ns,
-        covered, covered_naive, unseen,
+        node_key, classes, p_values, scores, degree, band, project, seq, in_graph, label,
+        labelled_ns, covered, covered_naive, unseen,
     ) = row  # fmt: skip
     return StoredPrediction(
         node_key,
@@ -99,6 +118,7 @@ def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
         tuple(_decode(p_values)),
         tuple(_decode(scores)),
         degree,
+        band,
         project=project,
         seq=seq,
         in_graph=in_graph,

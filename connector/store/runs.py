@@ -10,10 +10,18 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from ringfence.connector import fault_points
-from ringfence.connector.records import Prediction, RejectedNode, Run, RunFacts
+from ringfence.connector.records import (
+    FurtherSet,
+    Prediction,
+    RejectedNode,
+    Run,
+    RunFacts,
+    Threshold,
+)
 from ringfence.connector.store import chain
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import (
+    band_digest,
     degree_digest,
     insert_predictions,
     payload_digest,
@@ -21,6 +29,12 @@ from ringfence.connector.store.predictions import (
 )
 from ringfence.connector.store.rows import run_columns, run_from_row
 from ringfence.connector.store.tables import lease, quarantine, run
+from ringfence.connector.store.thresholds.recorded import (
+    further_digest,
+    insert_further_sets,
+    insert_thresholds,
+    thresholds_digest,
+)
 from ringfence.connector.store.trail.configuration import record_change
 from ringfence.connector.store.writer import Writer
 
@@ -29,13 +43,17 @@ from ringfence.connector.store.writer import Writer
 class Decision:
     """All that a run decided: its facts, the predictions, the nodes that could not be used.
 
-    `terms` are the settings that coverage is counted under, for the record of their changes.
+    `terms` are the settings that coverage is counted under, for the record of their changes;
+    `thresholds` are those of every alpha, stratum and class, `further_sets` the sets at the alphas
+    after the first.
     """
 
     facts: RunFacts
     predictions: Sequence[Prediction]
     rejected: Sequence[RejectedNode]
     terms: Mapping[str, Any] = field(default_factory=dict)
+    thresholds: Sequence[Threshold] = ()
+    further_sets: Sequence[FurtherSet] = ()
 
 
 def decide(writer: Writer, decision: Decision) -> int:
@@ -52,12 +70,17 @@ def decide(writer: Writer, decision: Decision) -> int:
             )
         )
         insert_predictions(connection, project, seq, decision.predictions)
+        insert_thresholds(connection, project, seq, decision.thresholds)
+        insert_further_sets(connection, project, seq, decision.further_sets)
         fault_points.reach("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         facts = {
             "run": columns,
             "predictions": payload_digest(decision.predictions),
             "degrees": degree_digest(decision.predictions),
+            "thresholds": thresholds_digest(decision.thresholds),
+            "bands": band_digest(decision.predictions),
+            "further_sets": further_digest(decision.further_sets),
             "token": writer.lease.token,
         }
         chain.append(connection, project, writer.key, "decided", facts)

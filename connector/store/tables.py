@@ -15,15 +15,16 @@ from sqlalchemy import (
     ForeignKeyConstraint,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
 
 from ringfence.connector.records import NO_OPTIONS
-
-metadata = MetaData()
+from ringfence.connector.store.thresholds.tables import further_set as further_set
+from ringfence.connector.store.thresholds.tables import metadata as metadata
+from ringfence.connector.store.thresholds.tables import threshold as threshold
 
 lease = Table(
     "lease",
@@ -123,14 +124,30 @@ run = Table(
     Column("calibration_scores", Text),
     Column("watch", Text),
     Column("options", Text, nullable=False, server_default=NO_OPTIONS),
+    Column("alphas", Text),
+    Column("level", Double),
+    Column("lowest_level", Double),
+    Column("n_thresholds", BigInteger),
+    Column("promise", Text, nullable=False, server_default="marginal"),
+    Column("calibration_set", Text, nullable=False, server_default="frozen"),
+    Column("adapt", Boolean, nullable=False, server_default=text("false")),
+    Column("levels", Text),
+    Column("weights", Text, nullable=False, server_default="none"),
+    Column("shift", Text),
     PrimaryKeyConstraint("project", "seq"),
     CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
 )
 """One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
 
+`threshold` is NULL too where the run has several (`n_thresholds`): the table `threshold` has them.
 `calibration_scores` are quantiles of the calibration scores on the graph of this run, as JSON;
 `watch` is the state of the exchangeability monitor after it; `options` are the settings beside
-rule, score and alpha that shaped the sets (a half-life, …) where they are not the defaults."""
+rule, score and alpha that shaped the sets (a half-life, …) where they are not the defaults.
+`alphas` are all configured ones as JSON, `alpha` the first. `level` is what p-values were compared
+with for it, another one than alpha where `adapt` moved it, NULL where classes have levels of their
+own; `lowest_level` the lowest of all: classes with a p-value above it stand in the graph. `levels`
+are the levels in use and the state of the adaptive one, `shift` what distinguishes due nodes from
+calibration nodes, both as JSON."""
 
 prediction = Table(
     "prediction",
@@ -150,6 +167,7 @@ prediction = Table(
     Column("covered_naive", Boolean),
     Column("unseen", Boolean),
     Column("top_p", Double),
+    Column("band", Text),
     PrimaryKeyConstraint("project", "node_key"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     Index("prediction_by_run", "project", "seq"),
@@ -158,7 +176,8 @@ prediction = Table(
 """One evaluated node. The primary key is the rule that a node is evaluated once, ever.
 
 `label` is the newest class noticed, `labelled_ns` when the first one was; `unseen` says that the
-model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits."""
+model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits.
+`band` is the stratum of the table `threshold` by which the node was judged."""
 
 label = Table(
     "label",
@@ -234,14 +253,15 @@ coverage = Table(
     Column("raised_by", Text, nullable=False),
     Column("verdict", Text, nullable=False),
     Column("words", Text, nullable=False),
-    PrimaryKeyConstraint("project", "seq", "slice", "name"),
+    Column("first_alpha", Boolean, nullable=False, server_default=text("true")),
+    PrimaryKeyConstraint("project", "seq", "slice", "name", "alpha"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
 )
 """What the classes that became known say; late classes update the row.
 
 Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
 `class` and `group` all runs of the model, at its last run, with the class or `property=value` as
-`name`."""
+`name`. `first_alpha` is false in rows about the sets at the alphas after a run's first."""
 
 alarm = Table(
     "alarm",

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import ColumnElement, Select, Subquery, and_, case, func, select
+from sqlalchemy import ColumnElement, Select, and_, case, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import grouping, label, prediction, run
+from ringfence.connector.store.tables import further_set, grouping, prediction, run
+from ringfence.connector.store.thresholds.strata import (
+    By,
+    StrataById,
+    Stratum,
+    classes_as_of,
+    group_name,
+    known_strata,
+    same_node,
+)
 
-By = Literal["run", "class", "group"]
 Terms = tuple[str, str, str, float, str, bool]
 """Model, rule, score, alpha, the other options, whether all calibration nodes counted alike."""
 
@@ -29,7 +37,8 @@ class Tally:
     """Counts and sums of some predictions of one run, with the terms that they were made under.
 
     `sums` holds for degree, size and top_p the sum and the sum of squares, over all evaluated
-    nodes and over those of known class.
+    nodes and over those of known class. `strata` has, for each run, the nodes of known class by
+    the threshold that judged their class; empty for runs from before there were several.
     """
 
     seq: int
@@ -43,6 +52,11 @@ class Tally:
     name: str
     counts: Mapping[str, int]
     sums: Mapping[str, float]
+    promise: str = "marginal"
+    calibration_set: str = "frozen"
+    adapt: bool = False
+    first: bool = True
+    strata: tuple[tuple[Stratum, ...], ...] = ()
 
     @property
     def terms(self) -> Terms:
@@ -65,14 +79,18 @@ def tallies(
     """Return tallies, oldest run first; `class_counts` says how many classes each model has.
 
     `as_of_ns` counts what was known then: classes noticed later don't exist yet, a class that
-    changed later still has its old value, runs decided later are left out.
+    changed later still has its old value, runs decided later are left out, and so are the alphas
+    after the first, whose sets are compared with the newest class alone.
     """
     counted: list[Tally] = []
     with store.reading() as connection:
         for version, classes in class_counts.items():
-            query = _query(project, version, classes, by, as_of_ns)
-            counted += [_tally(row) for row in connection.execute(query).mappings()]
-    return sorted(counted, key=lambda tally: (tally.seq, tally.name))
+            strata = known_strata(connection, project, version, by, as_of_ns)
+            for further in (False, True) if as_of_ns is None else (False,):
+                query = _query(project, version, classes, by, as_of_ns, further)
+                rows = connection.execute(query).mappings()
+                counted += [_tally(row, strata, first=not further) for row in rows]
+    return sorted(counted, key=lambda tally: (tally.seq, tally.name, tally.first, tally.alpha))
 
 
 def merged(parts: Sequence[Tally]) -> Tally:
@@ -90,20 +108,33 @@ def merged(parts: Sequence[Tally]) -> Tally:
         last.name,
         {name: sum(part.counts[name] for part in parts) for name in COUNTS},
         {name: sum(part.sums[name] for part in parts) for name in SUMS},
+        last.promise,
+        last.calibration_set,
+        last.adapt,
+        last.first,
+        tuple(strata for part in parts for strata in part.strata),
     )
 
 
-def _query(project: str, version: str, classes: int, by: By, as_of_ns: int | None) -> Select[Any]:
-    known = prediction if as_of_ns is None else _as_of(project, as_of_ns)
+def _query(
+    project: str, version: str, classes: int, by: By, as_of_ns: int | None, further: bool
+) -> Select[Any]:
+    """Count the sets at the first alpha of each run, or (`further`) at every other one."""
+    known = prediction if as_of_ns is None else classes_as_of(project, as_of_ns)
     noticed = known.c.label.is_not(None)
-    name: Any = {"run": "", "class": known.c.label, "group": _group_name()}[by]
+    name: Any = {"run": "", "class": known.c.label, "group": group_name()}[by]
     name = func.coalesce(name, "") if by == "run" else name
+    alpha, size, covered = run.c.alpha, prediction.c.size, known.c.covered
+    if further:
+        alpha, size, covered = further_set.c.alpha, further_set.c.size, further_set.c.covered
     terms = (
-        run.c.seq, run.c.model, run.c.rule, run.c.score, run.c.alpha, run.c.options,
-        run.c.n_calibration, run.c.effective_calibration,
+        run.c.seq, run.c.model, run.c.rule, run.c.score, alpha.label("alpha"), run.c.options,
+        run.c.n_calibration, run.c.effective_calibration, run.c.promise, run.c.calibration_set,
+        run.c.adapt,
     )  # fmt: skip
+    sets = _Sets(size, covered, noticed)
     query = (
-        select(*terms, name.label("name"), *_counts(known, noticed, classes), *_sums(noticed))
+        select(*terms, name.label("name"), *_counts(known, sets, classes), *_sums(sets))
         .select_from(run)
         .join(
             prediction, and_(run.c.project == prediction.c.project, run.c.seq == prediction.c.seq)
@@ -111,50 +142,39 @@ def _query(project: str, version: str, classes: int, by: By, as_of_ns: int | Non
         .where(run.c.project == project, run.c.model == version)
         .group_by(*terms, *(() if by == "run" else (name,)))
     )
+    if further:
+        query = query.join(further_set, same_node(further_set))
     if as_of_ns is not None:
         query = query.outerjoin(known, known.c.node_key == prediction.c.node_key)
         query = query.where(run.c.decided_ns <= as_of_ns)
     if by == "class":
         query = query.where(noticed)
     if by == "group":
-        query = query.join(
-            grouping,
-            and_(
-                grouping.c.project == prediction.c.project,
-                grouping.c.node_key == prediction.c.node_key,
-            ),
-        )
+        query = query.join(grouping, same_node(grouping))
     return query
 
 
-def _as_of(project: str, ns: int) -> Subquery:
-    """The newest class of each node among those noticed by then."""
-    newest = (
-        select(label.c.node_key, func.max(label.c.noticed_ns).label("at"))
-        .where(label.c.project == project, label.c.noticed_ns <= ns)
-        .group_by(label.c.node_key)
-        .subquery()
-    )
-    same = and_(label.c.node_key == newest.c.node_key, label.c.noticed_ns == newest.c.at)
-    return select(label).join(newest, same).where(label.c.project == project).subquery("known")
+@dataclass(frozen=True, slots=True)
+class _Sets:
+    """The columns of the sets that are counted, and the condition that a node's class is known."""
+
+    size: ColumnElement[Any]
+    covered: ColumnElement[Any]
+    noticed: ColumnElement[bool]
 
 
-def _group_name() -> Any:
-    return grouping.c.property + "=" + grouping.c.value
-
-
-def _counts(known: Any, noticed: ColumnElement[bool], classes: int) -> list[Any]:
-    single, hit = prediction.c.size == 1, known.c.covered.is_(True)
+def _counts(known: Any, sets: _Sets, classes: int) -> list[Any]:
+    single, hit = sets.size == 1, and_(sets.noticed, sets.covered.is_(True))
     conditions = {
-        "known": noticed,
+        "known": sets.noticed,
         "covered": hit,
         "covered_naive": known.c.covered_naive.is_(True),
         "unseen": known.c.unseen.is_(True),
         "singletons": single,
-        "singletons_known": and_(single, noticed),
+        "singletons_known": and_(single, sets.noticed),
         "singleton_hits": and_(single, hit),
-        "empty": prediction.c.size == 0,
-        "full": prediction.c.size == classes,
+        "empty": sets.size == 0,
+        "full": sets.size == classes,
     }
     counted = [
         func.sum(case((condition, 1), else_=0)).label(name)
@@ -163,17 +183,18 @@ def _counts(known: Any, noticed: ColumnElement[bool], classes: int) -> list[Any]
     return [func.count().label("evaluated"), *counted]
 
 
-def _sums(noticed: ColumnElement[bool]) -> list[Any]:
+def _sums(sets: _Sets) -> list[Any]:
     columns = []
     for quantity in QUANTITIES:
-        every = func.coalesce(prediction.c[quantity], 0) * 1.0
-        for side, value in (("all", every), ("known", case((noticed, every), else_=0.0))):
-            columns.append(func.sum(value).label(f"{quantity}_{side}"))
-            columns.append(func.sum(value * value).label(f"{quantity}_{side}_squared"))
+        value = sets.size if quantity == "size" else prediction.c[quantity]
+        every = func.coalesce(value, 0) * 1.0
+        for side, part in (("all", every), ("known", case((sets.noticed, every), else_=0.0))):
+            columns.append(func.sum(part).label(f"{quantity}_{side}"))
+            columns.append(func.sum(part * part).label(f"{quantity}_{side}_squared"))
     return columns
 
 
-def _tally(row: Any) -> Tally:
+def _tally(row: Any, strata: StrataById, *, first: bool) -> Tally:
     return Tally(
         int(row["seq"]),
         row["model"],
@@ -186,4 +207,9 @@ def _tally(row: Any) -> Tally:
         row["name"],
         {name: int(row[name]) for name in COUNTS},
         {name: float(row[name]) for name in SUMS},
+        row["promise"],
+        row["calibration_set"],
+        bool(row["adapt"]),
+        first,
+        (tuple(strata.get((int(row["seq"]), float(row["alpha"]), row["name"]), ())),),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 from ringfence.connector.records import CoverageRow, Slice
 from ringfence.connector.store.tallies import QUANTITIES, Tally, Terms, merged
@@ -34,7 +35,7 @@ def coverage_rows(
     for tally in runs:
         by_terms.setdefault(tally.terms, []).append(tally)
     rows: list[CoverageRow] = []
-    for terms, of_model in sorted(by_terms.items(), key=lambda item: item[1][-1].seq):
+    for terms, of_model in sorted(by_terms.items(), key=lambda item: _place(item[1][-1])):
         rows += [_row("run", [tally]) for tally in of_model]
         if len(of_model) > 1 < window:
             spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
@@ -44,6 +45,11 @@ def coverage_rows(
         rows += _named("class", [tally for tally in classes if tally.terms == terms], last_seq)
         rows += _named("group", [tally for tally in groups if tally.terms == terms], last_seq)
     return rows
+
+
+def _place(last: Tally) -> tuple[int, bool]:
+    """Terms in the order of their last runs, of one run the first alpha at the end."""
+    return last.seq, last.first
 
 
 def last_totals(rows: Sequence[CoverageRow]) -> list[CoverageRow]:
@@ -98,7 +104,7 @@ def _row(
     slice_: Slice, parts: Sequence[Tally], *, anytime_p: float | None = None, comparisons: int = 1
 ) -> CoverageRow:
     tally = merged(parts)
-    counts = tally.counts
+    counts: dict[str, Any] = dict(tally.counts)
     evaluated, known = counts["evaluated"], counts["known"]
     promised = slice_ not in {"class", "group"}
     judgement = judge_coverage(
@@ -130,6 +136,7 @@ def _row(
         raised_by=judgement.raised_by,
         verdict=judgement.verdict,
         words=words if promised else words + NOT_PROMISED,
+        first_alpha=tally.first,
     )
 
 

@@ -5,22 +5,81 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from ringfence.jobs.config.section import Fraction01, Section
 
+Rule = Literal["auto", "NodeEx", "EdgeEx"]
+ScoreName = Literal["auto", "APS", "TPS", "RAPS", "DAPS", "DTPS"]
+PromiseKind = Literal["marginal", "class", "group"]
+CalibrationSet = Literal["window", "growing", "frozen"]
+WeightKind = Literal["none", "shift"]
+MIN_WINDOW_NODES = 500
+
 
 class ConformalSettings(Section):
-    """The promise."""
+    """The promise. A model keeps the rule, score and calibration that it was trained with."""
 
-    alpha: Fraction01 = Field(
-        0.1, description="Miscoverage: sets hold the true class with probability >= 1 - alpha."
+    alpha: float | list[float] = Field(
+        0.1,
+        description="Miscoverage: sets hold the true class with probability >= 1 - alpha. A list "
+        "gives a set and coverage rows for each; sets in the graph are those of the first.",
     )
-    rule: Literal["NodeEx", "EdgeEx"] = Field(
+    rule: Rule = Field(
         "NodeEx",
-        description="NodeEx where nodes arrive in an exchangeable order, EdgeEx where edges do.",
+        description="How calibration nodes count: `auto` compares nodes within bands of degree and "
+        "needs no assumption about whether nodes or edges arrive in exchangeable order; NodeEx "
+        "(nodes do) and EdgeEx (edges do) are the paper's.",
     )
-    score: Literal["APS", "TPS"] = Field("APS", description="Conformity score.")
+    score: ScoreName | None = Field(
+        None,
+        description='Conformity score. Without it: DAPS with `rule = "auto"` (TPS under a '
+        "promise per class), APS with NodeEx and EdgeEx. `auto` chooses at training, on validation "
+        "nodes alone, the score with the smallest sets whose worst class is at most 3 points below "
+        "APS's. DTPS is TPS averaged with the neighbours' as DAPS does with APS.",
+    )
+    diffusion: float = Field(
+        0.5, ge=0, le=1, description="DAPS and DTPS: weight of the neighbours' mean score."
+    )
+    penalty: float = Field(
+        0.01, ge=0, description="RAPS: what each rank beyond `free_ranks` costs."
+    )
+    free_ranks: int = Field(1, ge=0, description="RAPS: so many likeliest classes cost nothing.")
+    score_without_bands: bool = Field(
+        False,
+        description="Allow TPS, DAPS and DTPS with NodeEx or EdgeEx, where they were measured to "
+        "fall below the promise (down to 82.8 % of 90 %).",
+    )
+    promise: PromiseKind = Field(
+        "marginal",
+        description="For whom 1 - alpha is promised: all nodes together, the nodes of each class, "
+        "or those of each group.",
+    )
+    classes: dict[str, Fraction01] = Field(
+        default_factory=dict,
+        description='Table `[conformal.classes]`, under `promise = "class"`: alpha of single '
+        "classes, such as `mule = 0.05` (miss at most 5 % of mules); the others have `alpha`.",
+    )
+    calibration_set: CalibrationSet = Field(
+        "frozen",
+        description="Which nodes calibrate: those of training for good (`frozen`, the paper's), "
+        "all whose class became known since as well (`growing`), or the newest `window_nodes` of "
+        "them (`window`).",
+    )
+    window_nodes: int = Field(
+        5_000, ge=MIN_WINDOW_NODES, description="How many nodes a `window` holds."
+    )
+    adapt: bool = Field(
+        False,
+        description="Move the level with the misses of nodes whose class became known (adaptive "
+        "conformal inference): promises the long run of known nodes instead of every node.",
+    )
+    adapt_step: float = Field(0.05, gt=0, le=1, description="Step of the level per run.")
+    weights: WeightKind = Field(
+        "none",
+        description="`shift` weighs calibration nodes by how likely their degree is among the "
+        "nodes to evaluate (approximate).",
+    )
     evaluate: Literal["arrival", "delay", "date"] = Field(
         "arrival",
         description="When a node gets its set: in the first run that finds it, once it is "
@@ -49,8 +108,53 @@ class ConformalSettings(Section):
         "raise coverage.",
     )
 
+    @property
+    def alphas(self) -> tuple[float, ...]:
+        """Every configured alpha, the first one first."""
+        return tuple(self.alpha) if isinstance(self.alpha, list) else (self.alpha,)
+
+    @property
+    def first_alpha(self) -> float:
+        """The alpha of the sets that the graph shows."""
+        return self.alphas[0]
+
+    @field_validator("alpha")
+    @classmethod
+    def _alphas_are_shares(cls, alpha: float | list[float]) -> float | list[float]:
+        given = alpha if isinstance(alpha, list) else [alpha]
+        if not given or len(set(given)) < len(given) or not all(0 < one < 1 for one in given):
+            raise ValueError(
+                f"{alpha} is no share of nodes that may be missed; needed: a number between 0 and "
+                "1, or a list of different ones"
+            )
+        return alpha
+
     @model_validator(mode="after")
     def _date_is_given(self) -> ConformalSettings:
         if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
             raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
+        return self
+
+    @model_validator(mode="after")
+    def _is_built(self) -> ConformalSettings:
+        planned = {
+            "alpha": len(self.alphas) > 1,
+            "rule": self.rule == "auto",
+            "score": self.score not in {None, "APS", "TPS"},
+            "promise": self.promise != "marginal",
+            "calibration_set": self.calibration_set != "frozen",
+            "adapt": self.adapt,
+            "weights": self.weights != "none",
+        }
+        for name in (name for name, asked in planned.items() if asked):
+            raise ValueError(f"{name} = {getattr(self, name)} is not in this version yet")
+        return self
+
+    @model_validator(mode="after")
+    def _classes_have_a_promise(self) -> ConformalSettings:
+        if self.classes and self.promise != "class":
+            raise ValueError(
+                'alphas per class ([conformal.classes]) need promise = "class"; it is '
+                f'"{self.promise}"'
+            )
         return self

@@ -13,7 +13,8 @@ from ringfence.connector.neo4j.compare import (
     find_gone,
     read_shown_sets,
 )
-from ringfence.connector.records import StoredPrediction
+from ringfence.connector.neo4j.write.prediction_sets import shown_places
+from ringfence.connector.records import Run, StoredPrediction
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.project.workspace import Workspace
@@ -52,7 +53,7 @@ def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
             gone = find_gone(graph, mapping, absent)
             for stored in block:
                 shown_set = shown.pop(stored.node_key, None)
-                kind = _judge(stored, classes, shown_set, stored.node_key in gone)
+                kind = _judge(stored, run, classes, shown_set, stored.node_key in gone)
                 if kind is not None:
                     yield ProjectionDifference(kind, run.seq, stored.node_key)
         moved = _moved(workspace, [*shown])
@@ -77,18 +78,30 @@ def _moved(workspace: Workspace, orphaned: Sequence[str]) -> set[str]:
     return {key for key in marked if key.removesuffix(ON_ANOTHER_NODE) in gone}
 
 
-def decided_p_values(stored: StoredPrediction, classes: Sequence[str]) -> dict[str, float]:
-    """Return the p-values of the classes in a set, by name."""
-    p_values = dict(zip(classes, stored.p_values, strict=True))
-    return {name: p_values[name] for name in stored.classes}
+def decided_p_values(
+    stored: StoredPrediction, run: Run, classes: Sequence[str]
+) -> dict[str, float]:
+    """Return the p-values of the classes that the graph shows of a prediction, by name."""
+    places = shown_places(stored, classes, run.lowest_level)
+    return {classes[place]: stored.p_values[place] for place in places}
 
 
 def _judge(
-    stored: StoredPrediction, classes: Sequence[str], shown: ShownSet | None, gone: bool
+    stored: StoredPrediction,
+    run: Run,
+    classes: Sequence[str],
+    shown: ShownSet | None,
+    gone: bool,
 ) -> DifferenceKind | None:
     if gone:
         return "node gone" if stored.in_graph else None
     if shown is None:
         return "not projected"
-    decided = ShownSet(stored.size, decided_p_values(stored, classes))
+    decided = ShownSet(
+        stored.size,
+        run.level,
+        stored.band,
+        decided_p_values(stored, run, classes),
+        frozenset(stored.classes),
+    )
     return None if shown == decided else "set differs"

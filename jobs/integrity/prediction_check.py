@@ -8,9 +8,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringfence.connector.records import KnownClass, NoticedLabel, Prediction
-from ringfence.connector.store.labels import OpenPrediction, judge
-from ringfence.connector.store.predictions import degree_digest, payload_digest
+from ringfence.connector.records import FurtherSet, KnownClass, NoticedLabel, Prediction
+from ringfence.connector.store.labels import OpenPrediction, further_coverage, judge
+from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
+from ringfence.connector.store.thresholds.recorded import further_digest, thresholds_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 
 MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is told
@@ -50,7 +51,9 @@ def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator
         run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone)
         rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
         yield from _digest_edits(seq, rows, run)
+        yield from _threshold_edits(seq, reader, run)
         yield from _listed(seq, rows, labels, run)
+        yield from _further_edits(seq, reader, rows, labels, run)
 
 
 def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
@@ -75,6 +78,44 @@ def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[s
         )
     elif run.sealed and degree_digest(stored) != run.body["degrees"]:
         yield f"run {seq}: degree of some predictions is not the one that was decided"
+    elif band_digest(stored) != run.body.get("bands", band_digest(stored)):
+        yield f"run {seq}: band of some predictions is not the one that was decided"
+
+
+def _threshold_edits(seq: int, reader: RecordReader, run: _DecidedRun) -> Iterator[str]:
+    """Compare thresholds and further sets; runs of older versions have neither."""
+    thresholds = reader.thresholds(seq)
+    if thresholds_digest(thresholds) != run.body.get("thresholds", thresholds_digest([])):
+        yield f"threshold: the thresholds of run {seq} are not those that were decided"
+    rows = reader.further_sets(seq)
+    sets = [FurtherSet(row["node_key"], row["alpha"], row["size"]) for row in rows]
+    if further_digest(sets) != run.body.get("further_sets", further_digest([])):
+        yield f"further_set: the sets of run {seq} at further alphas are not those decided"
+
+
+def _further_edits(
+    seq: int,
+    reader: RecordReader,
+    rows: Sequence[Row],
+    labels: Mapping[str, list[NoticedLabel]],
+    run: _DecidedRun,
+) -> Iterator[str]:
+    """Judge the newest class of each node again by its sets at the alphas after the first."""
+    stored = {(row["node_key"], row["alpha"]): row["covered"] for row in reader.further_sets(seq)}
+    if not stored or run.classes is None:
+        return
+    for row in rows:
+        noticed = labels.get(row["node_key"], [])
+        held: dict[float, bool] = {}
+        if noticed:
+            evaluated = _open_prediction(row, run)
+            held = dict(further_coverage(evaluated, noticed[-1].label, run.classes))
+        for alpha in json.loads(run.facts["alphas"])[1:]:
+            if stored.get((row["node_key"], alpha)) != held.get(alpha):
+                yield (
+                    f"further_set {row['node_key']} (run {seq}): covered at alpha {alpha:g} is not "
+                    "as recorded"
+                )
 
 
 def _listed(
@@ -124,16 +165,28 @@ def _judgement_edits(
     row: Row, noticed: NoticedLabel, run: _DecidedRun, classes: Sequence[str]
 ) -> Iterator[str]:
     """Judge a label again by the set that was decided."""
-    terms = run.facts["threshold_naive"], run.facts["model"]
-    evaluated = OpenPrediction(row["node_key"], row["classes"], row["scores"], None, *terms)
-    again = judge(evaluated, KnownClass(noticed.label), classes)
+    again = judge(_open_prediction(row, run), KnownClass(noticed.label), classes)
     for name in ("covered", "covered_naive", "unseen"):
         if getattr(again, name) != getattr(noticed, name):
             yield f"{name} in its label row of {noticed.noticed_ns}"
+
+
+def _open_prediction(row: Row, run: _DecidedRun) -> OpenPrediction:
+    return OpenPrediction(
+        node_key=row["node_key"],
+        classes=row["classes"],
+        scores=row["scores"],
+        label=None,
+        threshold_naive=run.facts["threshold_naive"],
+        model=run.facts["model"],
+        p_values=row["p_values"],
+        alphas=run.facts.get("alphas"),
+        levels=run.facts.get("levels"),
+    )
 
 
 def _prediction(row: Row) -> Prediction:
     classes, p_values, scores = (
         tuple(json.loads(row[name])) for name in ("classes", "p_values", "scores")
     )
-    return Prediction(row["node_key"], classes, p_values, scores, row["degree"])
+    return Prediction(row["node_key"], classes, p_values, scores, row["degree"], row["band"])

@@ -20,8 +20,8 @@ from ringfence.jobs.integrity.graph_check import decided_p_values
 from ringfence.jobs.project.audit_store import secret_text
 from ringfence.jobs.project.workspace import Workspace
 
-FACTS = {"rule": "rule", "alpha": "alpha", "threshold": "threshold",
-         "calibration": "n_calibration", "model": "model"}  # fmt: skip
+FACTS = {"rule": "rule", "alpha": "alpha", "threshold": "threshold", "level": "level",
+         "promise": "promise", "calibration": "n_calibration", "model": "model"}  # fmt: skip
 """Properties of a run's node, and the columns of SQL that they were written from."""
 
 
@@ -104,7 +104,15 @@ def _compare_sets(
 
 
 def _decided(stored: StoredPrediction, run: Run, classes: Sequence[str]) -> SeenSet:
-    return SeenSet(run.seq, stored.size, run.alpha, decided_p_values(stored, classes))
+    return SeenSet(
+        run.seq,
+        stored.size,
+        run.alpha,
+        run.level,
+        stored.band,
+        decided_p_values(stored, run, classes),
+        frozenset(stored.classes),
+    )
 
 
 def _compare_set(
@@ -116,7 +124,7 @@ def _compare_set(
                 decided.seq, stored.node_key, "set is missing in the graph", decided.p, None
             )
         return
-    for name in ("seq", "size", "alpha", "p"):
+    for name in ("seq", "size", "alpha", "level", "band", "p", "in_set"):
         in_sql, in_graph = getattr(decided, name), getattr(seen, name)
         if in_sql != in_graph:
             yield Py2neoDifference(decided.seq, stored.node_key, name, in_sql, in_graph)

@@ -175,5 +175,5 @@ def _project_again(workspace: Workspace, writer: Writer, seq: int, keys: Sequenc
         block = predictions.some_predictions(
             workspace.store, workspace.project, keys[start : start + size]
         )
-        sets = prediction_sets.prepare_sets(block, classes)
+        sets = prediction_sets.prepare_sets(block, classes, run.lowest_level)
         prediction_sets.repair_sets(workspace.graph, writer.lease, workspace.mapping, run, sets)

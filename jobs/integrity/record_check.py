@@ -179,12 +179,17 @@ def _coverage_edits(record: AuditRecord) -> Iterator[str]:
     for body in record.bodies("audited"):
         for row in body["coverage"]:
             recorded[_coverage_id(row)] = row, "gone" in body
-        for seq, slice_, name in body.get("gone", ()):
-            recorded.pop((seq, slice_, name), None)
+        for seq, slice_, name, *alpha in body.get("gone", ()):
+            for id_ in [one for one in recorded if one[:3] == (seq, slice_, name)]:
+                if not alpha or id_[3] == alpha[0]:  # older entries: a run had one alpha
+                    recorded.pop(id_)
     stored = {_coverage_id(row): row for row in record.coverage}
     for id_ in sorted({*recorded, *stored}):
-        seq, slice_, name = id_
-        where = f"coverage of run {seq}, {slice_}" + (f" {name!r}" if name else "")
+        seq, slice_, name, alpha_ = id_
+        named = f" {name!r}" if name else ""
+        first = record.run_columns.get(seq, {}).get("alpha") == alpha_
+        at = "" if first else f" at alpha {alpha_:g}"
+        where = f"coverage of run {seq}, {slice_}{named}{at}"
         if id_ not in recorded:
             yield f"{where}: the row was never recorded by an audit"
         elif id_ not in stored:
@@ -195,8 +200,8 @@ def _coverage_edits(record: AuditRecord) -> Iterator[str]:
             yield f"{where}: {', '.join(changed)} changed after the audit"
 
 
-def _coverage_id(row: Row) -> tuple[int, str, str]:
-    return row["seq"], row["slice"], row["name"]
+def _coverage_id(row: Row) -> tuple[int, str, str, float]:
+    return row["seq"], row["slice"], row["name"], row["alpha"]
 
 
 def _label_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:

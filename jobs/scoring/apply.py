@@ -10,6 +10,7 @@ from ringfence.connector.neo4j.prefetch import prefetch
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.neo4j.write.prediction_sets import PreparedSets
+from ringfence.connector.records import Run
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.writer import Writer
@@ -38,7 +39,7 @@ def apply(
     fault_points.reach("run in graph")
     missing: list[str] = []
     done = 0
-    for sets in prefetch(_prepared(workspace, seq, classes)):
+    for sets in prefetch(_prepared(workspace, run, classes)):
         fault_points.reach("before block")
         missing += prediction_sets.write_sets(
             workspace.graph, writer.lease, workspace.mapping, run, sets
@@ -53,9 +54,9 @@ def apply(
 
 
 def _prepared(
-    workspace: Workspace, seq: int, classes: Sequence[str]
+    workspace: Workspace, run: Run, classes: Sequence[str]
 ) -> Generator[PreparedSets, None, None]:
     """Yield a run's stored sets in blocks; one is prepared while Neo4j writes the one before."""
     rows = workspace.settings.engine.write_rows
-    for block in predictions.payload(workspace.store, workspace.project, seq, rows):
-        yield prediction_sets.prepare_sets(block, classes)
+    for block in predictions.payload(workspace.store, workspace.project, run.seq, rows):
+        yield prediction_sets.prepare_sets(block, classes, run.lowest_level)

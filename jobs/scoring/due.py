@@ -42,7 +42,7 @@ class DueNodes:
 
 
 def find_due(
-    mirror: Mirror, graph: InferenceGraph, settings: ConformalSettings, policy: EvaluationPolicy
+    mirror: Mirror, graph: InferenceGraph, rule: str, policy: EvaluationPolicy
 ) -> DueNodes:
     """Return the mirror's rows that are due on the graph as it is now.
 
@@ -52,7 +52,7 @@ def find_due(
     already_known = without_set & (mirror.classes != UNKNOWN)
     candidates = np.flatnonzero(without_set & (mirror.classes == UNKNOWN))
     alone = neighbour_counts(graph, candidates) == 0
-    waits = alone if settings.rule == "EdgeEx" else np.zeros_like(alone)
+    waits = alone if rule == "EdgeEx" else np.zeros_like(alone)
     if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
         times = due_rows(policy, mirror.created_ns[candidates], mirror.watermark_ns or 0)
         waits[times.waiting] = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,15 +15,15 @@ from ringfence import __version__
 from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
-from ringfence.connector.records import Member, Prediction, RunFacts
+from ringfence.connector.records import Member, Prediction, RunFacts, Threshold
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.runs import Decision, finite
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.network_inputs import uniforms_of
+from ringfence.jobs.project.promise import PromiseTerms, options_of, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.corrections import describe_corrections
@@ -35,7 +36,13 @@ from ringfence.jobs.scoring.monitor import (
     update_monitor,
 )
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.models.conformal.evaluate import Evaluation, Part, Promise, evaluate
+from ringfence.models.conformal.evaluate import (
+    CalibrationRule,
+    Evaluation,
+    Part,
+    Promise,
+    evaluate,
+)
 from ringfence.models.conformal.sets import fill_empty
 from ringfence.models.conformal.weights import drift_weights
 from ringfence.models.guarantee.law import guarantee
@@ -43,7 +50,6 @@ from ringfence.models.inference import InferenceGraph, neighbour_counts
 
 NO_ROWS = np.empty(0, np.int64)
 DAY_NS = 86_400 * NANOSECONDS
-POLICY = ("evaluate", "delay_hours", "date")  # fixed when a model is trained: in its manifest
 
 
 def decide_due(
@@ -58,7 +64,8 @@ def decide_due(
     )
     graph = inference.inference_graph(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
-    due = find_due(mirror, graph, settings.conformal, policy)
+    terms = terms_in_force(settings.conformal, model.manifest)
+    due = find_due(mirror, graph, terms.rule, policy)
     due = leave_out_evaluated(workspace, mirror, due)
     if len(due.rows) == 0:
         stopwatch.lap("compute")
@@ -85,7 +92,8 @@ def decide_due(
     decided = predictions(mirror, due.rows, evaluated, model.classes)
     stopwatch.lap("compute")
     rejected = [*mirror.rejected.values(), *mirror.odd_relationships]
-    return due, Decision(facts, decided, rejected, terms_of(settings))
+    thresholds = _thresholds(facts)
+    return due, Decision(facts, decided, rejected, terms_of(settings, terms), thresholds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +138,7 @@ def evaluate_rows(
         Part(np.arange(n), uniforms_of(mirror, calibration, seed)),
         classes,
         Part(np.arange(n, m), uniforms_of(mirror, rows, seed)),
-        promise_of(workspace.settings.conformal),
+        promise_of(workspace.settings.conformal, model.manifest),
         model.naive_scores,
         _drift(mirror, calibration, workspace.settings.conformal),
     )
@@ -149,29 +157,25 @@ def _drift(
     return drift_weights(ages / DAY_NS, settings.drift_half_life_days)
 
 
-def promise_of(settings: ConformalSettings) -> Promise:
-    """Return the promise as `models` takes it."""
-    return Promise(
-        settings.alpha, settings.rule, settings.score, settings.edge_test_weight == "exact"
-    )
+def promise_of(settings: ConformalSettings, manifest: Mapping[str, Any]) -> Promise:
+    """Return the promise in force as `models` takes it."""
+    terms = terms_in_force(settings, manifest)
+    rule: CalibrationRule = "EdgeEx" if terms.rule == "EdgeEx" else "NodeEx"
+    exact = settings.edge_test_weight == "exact"
+    return Promise(settings.first_alpha, rule, terms.score, exact)
 
 
-def terms_of(settings: Settings) -> dict[str, Any]:
+def terms_of(settings: Settings, terms: PromiseTerms) -> dict[str, Any]:
     """Return the settings that coverage is counted under, as the chain records their changes."""
     groups = {"groups": list(settings.audit.groups)}
-    return {**settings.conformal.model_dump(mode="json"), **groups}
+    return {**settings.conformal.model_dump(mode="json"), **terms.as_manifest(), **groups}
 
 
-def options_of(settings: ConformalSettings) -> str:
-    """Return the settings that shape sets beside rule, score and alpha, where not the defaults.
-
-    A setting that comes later changes nothing for the runs before it: its default is left out.
-
-    >>> options_of(ConformalSettings(alpha=0.2, drift_half_life_days=30.0))
-    '{"drift_half_life_days":30.0}'
-    """
-    left_out = {"rule", "score", "alpha", *POLICY}
-    return dumps(settings.model_dump(mode="json", exclude=left_out, exclude_defaults=True))
+def _thresholds(facts: RunFacts) -> list[Threshold]:
+    """The one threshold of a run whose nodes are all judged alike."""
+    n, worth = facts.n_calibration, facts.effective_calibration
+    one = Threshold(facts.alpha, "", "", facts.alpha, facts.threshold, n, worth, facts.n_evaluated)
+    return [one]
 
 
 def _check_width(mirror: Mirror, model: SavedModel) -> None:
@@ -217,7 +221,7 @@ def _notes(read: SyncResult, evaluated: EvaluatedRows, settings: ConformalSettin
             "guarantee loses at most the drift's total-variation bound"
         )
     if not math.isfinite(result.threshold):
-        notes.append(guarantee(result.n_calibration, settings.alpha).sentence)
+        notes.append(guarantee(result.n_calibration, settings.first_alpha).sentence)
     return notes
 
 
@@ -225,13 +229,15 @@ def _facts(
     workspace: Workspace, model: SavedModel, read: SyncResult, result: Evaluation, due: DueNodes
 ) -> RunFacts:
     settings = workspace.settings
+    alphas = settings.conformal.alphas
+    terms = terms_in_force(settings.conformal, model.manifest)
     return RunFacts(
         started_ns=time.time_ns(),
         watermark_from_ns=read.from_ns,
         watermark_to_ns=read.mirror.watermark_ns,
-        rule=settings.conformal.rule,
-        score=settings.conformal.score,
-        alpha=settings.conformal.alpha,
+        rule=terms.rule,
+        score=terms.score,
+        alpha=alphas[0],
         threshold=finite(result.threshold),
         threshold_node=finite(result.threshold_node),
         threshold_edge=finite(result.threshold_edge),
@@ -250,7 +256,16 @@ def _facts(
         notes=(),
         calibration_scores=score_quantiles(result),
         watch=None,
-        options=options_of(settings.conformal),
+        options=options_of(settings.conformal, terms),
+        alphas=alphas,
+        level=alphas[0],
+        lowest_level=min(alphas),
+        n_thresholds=1,
+        promise=terms.promise,
+        calibration_set=terms.calibration_set,
+        adapt=terms.adapt,
+        levels={"used": list(alphas), "nonempty": settings.conformal.nonempty},
+        weights=terms.weights,
     )
 
 
@@ -276,6 +291,6 @@ def predictions(
         strict=True,
     )
     return [
-        Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree)
+        Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree, band="")
         for key, inside, p, s, degree in columns
     ]

@@ -18,6 +18,7 @@ from ringfence.connector.records import Member
 from ringfence.connector.store import labels, runs
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import uniforms_of
+from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.models import hashing
 from ringfence.models.conformal.evaluate import Evaluation, Part, calibration_scores
@@ -106,11 +107,12 @@ def update_monitor(
     if len(step.new.rows) == 0:
         return {"state": step.before.as_dict(), "mark_ns": step.mark_ns, "new": 0}
     cut, seed = len(step.reference.rows), model.manifest["seed"]
-    scores = _true_scores(workspace, mirror, step, monitored.logits, seed)
+    terms = terms_in_force(workspace.settings.conformal, model.manifest)
+    scores = _true_scores(terms.score, mirror, step, monitored.logits, seed)
     keys = mirror.keys.take(step.new.rows.tolist())
     u = np.maximum(hashing.uniforms(keys, seed, WATCH), 2.0**-53)
     strata = {}
-    if workspace.settings.conformal.rule == "EdgeEx":
+    if terms.rule == "EdgeEx":
         strata = {
             "reference_strata": degree_strata(monitored.degree[:cut]),
             "strata": degree_strata(monitored.degree[cut:]),
@@ -125,13 +127,13 @@ def update_monitor(
 
 
 def _true_scores(
-    workspace: Workspace, mirror: Mirror, step: MonitorStep, logits: NDArray[np.float32], seed: int
+    score: str, mirror: Mirror, step: MonitorStep, logits: NDArray[np.float32], seed: int
 ) -> NDArray[np.float64]:
     """True-class scores on this graph; a class that the model never saw conforms least."""
     classes = np.concatenate([step.reference.classes, step.new.classes])
     part = Part(np.arange(len(classes)), uniforms_of(mirror, step.rows, seed))
     seen = np.maximum(classes, 0)
-    scores = calibration_scores(logits, part, seen, workspace.settings.conformal.score)
+    scores = calibration_scores(logits, part, seen, score)
     return np.where(classes < 0, -np.inf, scores)
 
 

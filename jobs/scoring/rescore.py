@@ -64,7 +64,7 @@ def run_rescoring(
         graph = inference.inference_graph(mirror, workspace.mapping)
         evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
         later = predictions(mirror, rows, evaluated, model.classes)
-        alpha = workspace.settings.conformal.alpha
+        alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
         mirrors.save(mirror, workspace.mirror)
         inference.close_tables(workspace.tables, model, mirror)

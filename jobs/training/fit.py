@@ -15,6 +15,7 @@ from ringfence.connector.errors import ConfigError
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.network_inputs import Scaling, edge_index, induced, uniforms_of
+from ringfence.jobs.project.promise import terms_for_training
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split
 from ringfence.models.arrays import as_array
@@ -100,6 +101,7 @@ def calibrate_naively(
 ) -> NaiveCalibration:
     """Score the calibration nodes on the subgraph of all labelled nodes, as they stand today."""
     settings = workspace.settings.model
+    terms = terms_for_training(workspace.settings.conformal)
     rows = np.concatenate([split.calibration, split.train, split.validation])
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     network = build(settings.network, mirror.width, len(split.classes), **network_options(settings))
@@ -110,7 +112,7 @@ def calibrate_naively(
     n = len(split.calibration)
     truth = split.class_indices[split.calibration]
     part = Part(np.arange(n), uniforms_of(mirror, split.calibration, settings.seed))
-    scores = calibration_scores(logits, part, truth, workspace.settings.conformal.score)
+    scores = calibration_scores(logits, part, truth, terms.score)
     return NaiveCalibration(scores, float((logits[:n].argmax(axis=1) == truth).mean()))
 
 

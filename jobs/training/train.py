@@ -17,6 +17,7 @@ from ringfence.connector.store.models import record_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.model_inputs import bind_mapping
+from ringfence.jobs.project.promise import MANIFEST_KEY, terms_for_training
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import policy_of
@@ -86,6 +87,7 @@ def _manifest_facts(
         "mapping": bind_mapping(settings.mapping()),
         "classes": list(split.classes),
         "seed": settings.model.seed,
+        MANIFEST_KEY: terms_for_training(settings.conformal).as_manifest(),
         "evaluation": {"digest": policy.digest(), "words": policy.describe()},
         "software": __version__,
         "recipe": asdict(fitted.trained.recipe),
@@ -103,7 +105,7 @@ def _report(
     fitted: FittedNetwork,
     naive: NaiveCalibration,
 ) -> TrainReport:
-    promise = guarantee(len(split.calibration), settings.conformal.alpha)
+    promise = guarantee(len(split.calibration), settings.conformal.first_alpha)
     return TrainReport(
         version=version,
         network=settings.model.network,

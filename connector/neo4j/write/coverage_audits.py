@@ -44,7 +44,7 @@ def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) 
     """
     shown_rows = graph.read(COVERAGE_SHOWN, project=held.project)
     shown = {row["id"]: row["at"].to_native() for row in shown_rows}
-    rows = {_coverage_id(row): row for row in stored}
+    rows = _by_id(stored)
     values = [
         {"id": id_, "run": run_id(row.project, row.seq), "facts": _facts(row)}
         for id_, row in rows.items()
@@ -64,6 +64,15 @@ def _facts(row: StoredCoverage) -> dict[str, Any]:
     return {**facts, "at": datetime_of(facts.pop("audited_ns"))}
 
 
-def _coverage_id(row: StoredCoverage) -> str:
-    name = f"/{row.name}" if row.name else ""
-    return f"{run_id(row.project, row.seq)}/{row.slice}{name}"
+def _by_id(stored: Sequence[StoredCoverage]) -> dict[str, StoredCoverage]:
+    """Return coverage rows by the id of their node.
+
+    The alpha stands in the id of the rows at a run's further alphas alone; the first one's rows
+    keep the ids that they always had.
+    """
+    rows: dict[str, StoredCoverage] = {}
+    for row in stored:
+        name = f"/{row.name}" if row.name else ""
+        at = "" if row.first_alpha else f"/alpha {row.alpha:g}"
+        rows[f"{run_id(row.project, row.seq)}/{row.slice}{name}{at}"] = row
+    return rows

@@ -5,7 +5,7 @@ Every transaction passes the project's fence first.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.times import datetime_of
 from ringfence.connector.neo4j.write.fence import write_fenced
-from ringfence.connector.records import Run, StoredPrediction
+from ringfence.connector.records import Prediction, Run, StoredPrediction
 
 if TYPE_CHECKING:
     from ringfence.connector.store.lease import Lease
@@ -53,10 +53,11 @@ MATCH (n:{label} {{{key}: row[0]}})
 WITH run, classes, n, row,
   [(n)-[r:EVALUATED|MAY_BE]->(other) WHERE r:MAY_BE OR r.key = row[1] | other] AS there
 FOREACH (to IN [to IN [run] WHERE NOT to IN there] |
-  CREATE (n)-[:EVALUATED {{key: row[1], size: row[2], alpha: $alpha}}]->(to))
-FOREACH (i IN range(0, row[2] - 1) |
+  CREATE (n)-[:EVALUATED {{
+    key: row[1], size: row[2], alpha: $alpha, level: $level, band: row[6]}}]->(to))
+FOREACH (i IN range(0, size(row[3]) - 1) |
   FOREACH (to IN [to IN [classes[row[3][i]]] WHERE NOT to IN there] |
-    CREATE (n)-[:MAY_BE {{p: row[4][i]}}]->(to)))
+    CREATE (n)-[:MAY_BE {{p: row[4][i], in_set: row[5][i]}}]->(to)))
 RETURN collect(row[1]) AS evaluated
 """
 
@@ -117,6 +118,8 @@ def write_run(graph: Graph, held: Lease, run: Run, classes: Sequence[str]) -> No
         "rule": run.rule,
         "alpha": run.alpha,
         "threshold": run.threshold,
+        "level": run.level,
+        "promise": run.promise,
         "calibration": run.n_calibration,
         "model": run.model,
     }
@@ -133,14 +136,33 @@ def write_run(graph: Graph, held: Lease, run: Run, classes: Sequence[str]) -> No
     )
 
 
-def prepare_sets(block: Sequence[StoredPrediction], classes: Sequence[str]) -> PreparedSets:
-    """Return a block of stored predictions as Neo4j takes it; needs neither store nor graph."""
-    places = {name: place for place, name in enumerate(classes)}
+def prepare_sets(
+    block: Sequence[StoredPrediction], classes: Sequence[str], lowest_level: float | None = None
+) -> PreparedSets:
+    """Return a block of stored predictions as Neo4j takes it; needs neither store nor graph.
+
+    `lowest_level` is the run's: classes with a p-value above it are written, in the set or not.
+    """
     return PreparedSets(
         [stored.node_key for stored in block],
-        [_row(stored, places) for stored in block],
+        [_row(stored, classes, lowest_level) for stored in block],
         list(classes),
     )
+
+
+def shown_places(
+    stored: Prediction, classes: Sequence[str], lowest_level: float | None
+) -> list[int]:
+    """Return the places of the classes that the graph shows of a prediction, by place.
+
+    Those in the set, and those with a p-value above the lowest level that the run used.
+    """
+    inside = set(stored.classes)
+    return [
+        place
+        for place, (name, p) in enumerate(zip(classes, stored.p_values, strict=True))
+        if name in inside or (lowest_level is not None and p > lowest_level)
+    ]
 
 
 def write_sets(
@@ -157,6 +179,7 @@ def write_sets(
             names=sets.classes,
             project=run.project,
             alpha=run.alpha,
+            level=run.level,
         )
         written = {key for record in result for key in record["evaluated"]}
         fault_points.reach("inside block")
@@ -187,15 +210,19 @@ def remove_orphaned(graph: Graph, held: Lease, keys: Sequence[str]) -> None:
     )
 
 
-def _row(stored: StoredPrediction, places: Mapping[str, int]) -> list[Any]:
-    """Key, key of EVALUATED, size, places of the classes, their p-values: a map repeats its names.
+def _row(stored: StoredPrediction, classes: Sequence[str], lowest_level: float | None) -> list[Any]:
+    """Key, key of EVALUATED, size, then of the classes shown: places, p-values, in the set; band.
+
+    A list, since a map repeats its names.
 
     >>> from types import SimpleNamespace
-    >>> decided = {"size": 1, "classes": ("b",), "p_values": (0.05, 0.4)}
+    >>> decided = {"size": 1, "classes": ("b",), "p_values": (0.07, 0.4, 0.01), "band": "2-4"}
     >>> stored = SimpleNamespace(project="payments", node_key="i:7", **decided)
-    >>> _row(stored, {"a": 0, "b": 1})
-    [7, 'payments/i:7', 1, [1], [0.4]]
+    >>> _row(stored, ("a", "b", "c"), lowest_level=0.05)
+    [7, 'payments/i:7', 1, [0, 1], [0.07, 0.4], [False, True], '2-4']
     """
-    key, inside = stored.node_key, [places[name] for name in stored.classes]
-    p_values = [stored.p_values[place] for place in inside]
-    return [decode_key(key), f"{stored.project}/{key}", stored.size, inside, p_values]
+    key, shown = stored.node_key, shown_places(stored, classes, lowest_level)
+    p_values = [stored.p_values[place] for place in shown]
+    inside = [classes[place] in stored.classes for place in shown]
+    evaluated = f"{stored.project}/{key}"
+    return [decode_key(key), evaluated, stored.size, shown, p_values, inside, stored.band]

@@ -32,30 +32,48 @@ def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
         run.c.model,
         run.c.rule,
         run.c.score,
-        run.c.alpha,
+        coverage.c.alpha,
         run.c.options,
         run.c.effective_calibration == run.c.n_calibration,
     )
-    ends = select(func.max(run.c.seq)).join(coverage, of_run).where(totals).group_by(*terms)
-    query = select(coverage).where(totals, coverage.c.seq.in_(ends)).order_by(coverage.c.seq)
+    ends = (
+        select(func.max(run.c.seq).label("seq"), coverage.c.alpha)
+        .join(coverage, of_run)
+        .where(totals)
+        .group_by(*terms)
+        .subquery()
+    )
+    last = (coverage.c.seq == ends.c.seq) & (coverage.c.alpha == ends.c.alpha)
+    query = (
+        select(coverage)
+        .join(ends, last)
+        .where(totals)
+        .order_by(coverage.c.seq, coverage.c.first_alpha, coverage.c.alpha)
+    )
     return [coverage_from_row(row) for row in connection.execute(query)]
 
 
 def worst_total(totals: Sequence[Row]) -> Row | None:
     """Return the worst of the last totals (oldest run first) of the model that ran last.
 
-    That of the newest run, unless another one is broken, or is to be watched where the newest is
-    not; its words then say which runs it is about.
+    That of the newest run at its first alpha, unless another one is broken, or is to be watched
+    where the newest is not; its words then say which runs it is about.
     """
     if not totals:
         return None
     newest = totals[-1]
     of_model = [total for total in totals if total.model == newest.model]
-    worst = max(of_model, key=lambda total: (SEVERITY.get(total.verdict, 0), total.seq))
+    worst = max(of_model, key=_severity)
     if worst is newest:
         return newest
+    if worst.seq == newest.seq:  # another alpha of the same run; its words name the promise
+        return worst
     return replace(
         worst,
         words=f"{worst.words}; this is about the runs at alpha {worst.alpha:g} until run "
         f"{worst.seq}, before the configuration changed",
     )
+
+
+def _severity(total: CoverageRow) -> tuple[int, int, bool]:
+    return SEVERITY.get(total.verdict, 0), total.seq, total.first_alpha

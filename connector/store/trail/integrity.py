@@ -20,6 +20,7 @@ from ringfence.connector.records import (
     NodeGroup,
     NoticedLabel,
     StoredCorrection,
+    Threshold,
 )
 from ringfence.connector.store.chain import first_broken
 from ringfence.connector.store.corrections import all_corrections
@@ -32,6 +33,7 @@ from ringfence.connector.store.tables import (
     alarm_event,
     audit,
     coverage,
+    further_set,
     label,
     lease,
     member,
@@ -40,6 +42,7 @@ from ringfence.connector.store.tables import (
     rescore,
     run,
 )
+from ringfence.connector.store.thresholds.recorded import read_thresholds
 
 Row = Mapping[str, Any]
 """A row as SQL has it, by column; JSON columns stay text."""
@@ -97,6 +100,17 @@ class RecordReader:
         """Return the rows of a run's predictions."""
         query = select(prediction).where(
             prediction.c.project == self.project, prediction.c.seq == seq
+        )
+        return [row._asdict() for row in self.connection.execute(query)]
+
+    def thresholds(self, seq: int) -> list[Threshold]:
+        """Return the thresholds of a run."""
+        return read_thresholds(self.connection, self.project, seq)
+
+    def further_sets(self, seq: int) -> list[Row]:
+        """Return the rows of a run's sets at the alphas after the first."""
+        query = select(further_set).where(
+            further_set.c.project == self.project, further_set.c.seq == seq
         )
         return [row._asdict() for row in self.connection.execute(query)]
 

@@ -67,13 +67,14 @@ def check_classes(subject: LabelInGraph) -> Iterator[Finding]:
         return
     known = round(class_.share * view.count)
     yield Finding("ok", f"about {known} nodes have a known class ({class_.distinct} classes)")
-    needed = smallest_n(settings.conformal.alpha)
+    alpha = min(settings.conformal.alphas)
+    needed = smallest_n(alpha)
     calibration = round(known * settings.model.calibration)
     if calibration < needed:
         yield Finding(
             "warning",
             f"about {calibration} calibration nodes; {needed} are needed for "
-            f"{1 - settings.conformal.alpha:.0%}: every set would be full",
+            f"{1 - alpha:.0%}: every set would be full",
             "label more nodes, raise [model] calibration, or raise [conformal] alpha",
         )
 

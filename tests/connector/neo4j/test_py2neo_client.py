@@ -51,8 +51,11 @@ def test_every_kind_of_damage_to_the_projection_is_found(scored):
     may_be = "MATCH (:Account)-[m:MAY_BE]->() WITH m LIMIT 1 "
     damages = [
         (may_be + "SET m.p = m.p + 1e-15", "p"),
+        (may_be + "SET m.in_set = false", "in_set"),
         (may_be + "DELETE m", "p"),
         (one + "SET e.size = 99", "size"),
+        (one + "SET e.level = 0.3", "level"),
+        (one + "SET e.band = 'x'", "band"),
         (one + "SET e.alpha = 0.2", "alpha"),
         (another + "DELETE e", "set is missing in the graph"),
         ("MATCH (r:RingfenceRun) SET r.threshold = r.threshold + 1e-15", "threshold"),

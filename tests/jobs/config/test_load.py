@@ -64,10 +64,13 @@ def test_the_environment_wins_over_the_file(write):
         ("[conformal]\nalpa = 0.1", r"no setting \[conformal\] alpa; did you mean alpha\?"),
         ("[conformel]\nalpha = 0.1", r"no setting conformel; did you mean conformal\?"),
         ('[[graph.relationships]]\ntype = "A"\nundirect = true', "did you mean undirected"),
-        ("[conformal]\nalpha = 1.5", r"\[conformal\] alpha: input should be less than 1"),
+        (
+            "[conformal]\nalpha = 1.5",
+            r"\[conformal\] alpha: 1.5 is no share of nodes",
+        ),
         (
             '[conformal]\nrule = "Naive"',
-            r"\[conformal\] rule: input should be 'NodeEx' or 'EdgeEx'",
+            r"\[conformal\] rule: input should be 'auto', 'NodeEx' or 'EdgeEx'",
         ),
         ("[model]\ntrain = 0.9", "train \\+ validation \\+ calibration is 1.4"),
         ("[conformal\nalpha = 1", "is not TOML"),

@@ -22,8 +22,9 @@ NODES = 12
 SHOWN = """
 MATCH (n:Any)
 RETURN n.id AS id,
-  [(n)-[e:EVALUATED]->(r) | [r.id, e.key, e.size, e.alpha, elementId(e)]] AS evaluated,
-  [(n)-[m:MAY_BE]->(c) | [c.project, c.name, m.p, elementId(m)]] AS may_be
+  [(n)-[e:EVALUATED]->(r) |
+    [r.id, e.key, e.size, e.alpha, e.level, e.band, elementId(e)]] AS evaluated,
+  [(n)-[m:MAY_BE]->(c) | [c.project, c.name, m.p, m.in_set, elementId(m)]] AS may_be
 """
 
 
@@ -39,7 +40,7 @@ class Projected:
         self.held = Lease(project, "test", 1, 60.0)
         self.run = SimpleNamespace(
             project=project, seq=1, decided_ns=0, rule="NodeEx", alpha=0.1, threshold=None,
-            n_calibration=1, model="m",
+            n_calibration=1, model="m", level=0.1, promise="marginal", lowest_level=None,
         )  # fmt: skip
         prediction_sets.write_run(self.graph, self.held, self.run, CLASSES)
 
@@ -47,7 +48,7 @@ class Projected:
         return [
             SimpleNamespace(
                 project=self.run.project, node_key=f"i:{i}", size=i % 5,
-                classes=tuple(CLASSES[: i % 5]),
+                classes=tuple(CLASSES[: i % 5]), band="2-4",
                 p_values=tuple(i / 100 + place / 10 + shift for place in range(4)),
             )
             for i in nodes
@@ -67,9 +68,9 @@ class Projected:
     def wanted(self, i):
         """What a node must show, without ids."""
         project, own = self.run.project, self.sets([i])[0].p_values
-        evaluated = [[f"{project}/1", f"{project}/i:{i}", i % 5, 0.1]]
+        evaluated = [[f"{project}/1", f"{project}/i:{i}", i % 5, 0.1, 0.1, "2-4"]]
         pairs = zip(CLASSES, own, strict=True)
-        return evaluated, sorted([project, name, p] for name, p in list(pairs)[: i % 5])
+        return evaluated, sorted([project, name, p, True] for name, p in list(pairs)[: i % 5])
 
 
 @pytest.fixture
@@ -165,7 +166,7 @@ def test_two_projects_on_one_graph_do_not_touch_each_other(projected):
         assert [one for one in evaluated if one[0] == "one/1"] == first[i][0]
         assert [one for one in may_be if one[0] == "one"] == first[i][1]
         assert [one[2] for one in may_be if one[0] == "two"] == pytest.approx(
-            [p + 0.5 for _, _, p in projected.wanted(i)[1]]
+            [p + 0.5 for _, _, p, _ in projected.wanted(i)[1]]
         )
         assert len(evaluated) == 2
 
@@ -195,11 +196,11 @@ def test_the_next_block_is_made_while_one_is_written(grown, monkeypatch):
     second = threading.Event()
     waited = []
 
-    def preparing(block, classes):
+    def preparing(block, classes, lowest_level):
         made.append(len(block))
         if len(made) == 2:
             second.set()
-        return prepare(block, classes)
+        return prepare(block, classes, lowest_level)
 
     def writing(*given):
         waited.append(second.wait(timeout=20))  # the first write goes on once the second is made
