@@ -219,3 +219,15 @@ def test_names_lengths_and_crowds_over_the_limit_are_found(tmp_path):
     assert list(names_in_ing(tmp_path)) == ["jobs/looking.py"]
     assert list(long_modules(tmp_path)) == [f"models/long.py:{MAX_LINES + 1}"]
     assert list(crowded_folders(tmp_path)) == [f"connector/crowd:{MAX_MODULES_IN_FOLDER + 1}"]
+
+
+def test_sql_revisions_are_one_line_and_files_are_named_by_their_number():
+    """Two branches that add a revision each take the same number: the second one must move on."""
+    files = sorted((ROOT / "migrations/sql/versions").glob("0*.py"))
+    numbers = [f"{number:04d}" for number in range(1, len(files) + 1)]
+    assert [file.name[:4] for file in files] == numbers
+    before = [None, *numbers[:-1]]
+    for file, number, last in zip(files, numbers, before, strict=True):
+        text = file.read_text(encoding="utf-8")
+        named = dict(re.findall(r'^(revision|down_revision)\b[^=\n]*= "?(\w+)"?$', text, re.M))
+        assert named == {"revision": number, "down_revision": str(last)}, file.name

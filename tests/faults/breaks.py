@@ -2,18 +2,22 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
 from sqlalchemy import delete, select, update
 
 from ringfence.connector import mirror as mirrors
+from ringfence.connector.neo4j.read import sync
+from ringfence.connector.neo4j.read.accounting import Difference
+from ringfence.connector.neo4j.read.slices import SliceDifference
 from ringfence.connector.neo4j.write import fence, prediction_sets
-from ringfence.connector.store import engine, runs, tables, writer
+from ringfence.connector.store import corrections, engine, models, runs, tables, writer
 from ringfence.connector.store.models import manifest_of
-from ringfence.jobs.project import session
-from ringfence.jobs.scoring import score
+from ringfence.jobs.auditing import audit
+from ringfence.jobs.project import session, workspace
+from ringfence.jobs.scoring import evaluated, inference, score
 
 
 def nothing() -> None:
@@ -145,13 +149,53 @@ def any_backup() -> None:
     no_fence()
 
 
+def no_accounts() -> None:
+    """What is new is read; nobody counts what is there, or compares a slice."""
+    sync.settle_accounts = lambda *_: Difference()
+    no_slices()
+
+
+def no_slices() -> None:
+    """Nodes that were read are never compared with the graph again."""
+    sync.compare_slice = lambda *_: SliceDifference()
+
+
+def no_corrections() -> None:
+    """Calibration nodes keep the classes of the training."""
+    score.correct_some = lambda *_: 0
+    audit.correct_all = lambda *_: 0
+
+
+def no_creation_times() -> None:
+    """A calibration node is known by its key alone."""
+    corrections._is_another_node = lambda *_: False
+    evaluated.members = lambda *of: [replace(m, created_ns=None) for m in models.members(*of)]
+
+
+def no_checksums() -> None:
+    """Kept tables are believed as they are."""
+    inference._damaged_columns = lambda *_: []
+
+
+def one_folder() -> None:
+    """All projects have the same mirror and the same tables."""
+    workspace.Workspace.mirror = property(lambda of: of.settings.engine.folder / "mirror")
+    sync.mirror_identity = lambda graph, mapping: "shared"
+
+
+def any_mapping() -> None:
+    """A model takes whatever the configuration names."""
+    score.require_mapping = lambda *_: None
+
+
 BREAKS: dict[str, Callable[[], None]] = {
     "": nothing,
     **{
         one.__name__: one
         for one in (
             no_recovery, recompute, graph_first, no_fence, no_lease_check, create_without_key,
-            forget_evaluated, mirror_first, own_clock, any_backup,
+            forget_evaluated, mirror_first, own_clock, any_backup, no_accounts, no_slices,
+            no_corrections, no_creation_times, no_checksums, one_folder, any_mapping,
         )
     },
 }  # fmt: skip
@@ -165,6 +209,12 @@ class Control:
     deed: str
     place: str
 
+    @property
+    def name(self) -> str:
+        """What was taken away, and from what it protects where that has several."""
+        named = sum(other.without == self.without for other in CONTROLS) > 1
+        return f"{self.without} ({self.deed})" if named else self.without
+
 
 CONTROLS = (
     Control("no_recovery", "kill", "decided"),
@@ -177,4 +227,12 @@ CONTROLS = (
     Control("mirror_first", "kill", "inside decide"),
     Control("own_clock", "kill", "decided"),
     Control("any_backup", "backup", ""),
+    Control("no_accounts", "relationships_deleted", ""),
+    Control("no_accounts", "nodes_deleted", ""),
+    Control("no_slices", "features_changed", ""),
+    Control("no_corrections", "classes_changed", ""),
+    Control("no_creation_times", "calibration_removed", ""),
+    Control("no_checksums", "damaged_tables", ""),
+    Control("one_folder", "two_projects", ""),
+    Control("any_mapping", "schedule_reconfigured", ""),
 )

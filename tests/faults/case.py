@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +48,8 @@ lease_seconds = {lease}
 
 NODES = """
 UNWIND $nodes AS node
-CREATE (n:{label} {{id: node.id, features: node.features, created_at: datetime.realtime()}})
+CREATE (n:{label} {{id: node.id, features: node.features,
+  created_at: coalesce(node.created, datetime.realtime())}})
 SET n.kind = node.kind
 WITH n, node WHERE node.other IS NOT NULL
 MATCH (o:{label} {{id: node.other}})
@@ -69,7 +71,11 @@ class Servers:
 
 @dataclass(slots=True)
 class Case:
-    """One project: grow its graph, let classes become known, run workers, remember the truth."""
+    """One project: grow its graph, let classes become known, run workers, remember the truth.
+
+    `gone` are nodes that were deleted, `replaced` calibration nodes that were, whether or not their
+    key came again; `sibling` is another project in the same folder, with the same nodes.
+    """
 
     settings: Settings
     config: Path
@@ -80,6 +86,9 @@ class Case:
     truth: dict[int, str] = field(default_factory=dict)
     due: set[int] = field(default_factory=set)
     revealed: set[int] = field(default_factory=set)
+    gone: set[int] = field(default_factory=set)
+    replaced: set[int] = field(default_factory=set)
+    sibling: "Case | None" = None
     first_seen: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
@@ -97,23 +106,36 @@ class Case:
         """The project as the commands see it."""
         return Workspace(self.settings, self.settings.mapping(), self.graph, self.store)
 
-    def grow(self, nodes: int, *, labelled: bool = False) -> None:
+    def grow(self, nodes: int, *, labelled: bool = False, created: datetime | None = None) -> None:
         """Let nodes arrive, each with a relationship to one that is there."""
+        first = len(self.truth)
+        self.add(list(range(first, first + nodes)), labelled=labelled, created=created)
+
+    def add(
+        self, keys: list[int], *, labelled: bool = False, created: datetime | None = None
+    ) -> None:
+        """Let nodes with these keys arrive."""
         new = []
-        for _ in range(nodes):
-            key, kind = len(self.truth), self.chance.randrange(len(CLASSES))
+        for key in keys:
+            kind = self.chance.randrange(len(CLASSES))
             features = [self.chance.gauss(float(i == kind), 1.0) for i in range(WIDTH)]
-            other = self.chance.randrange(key) if key else None
+            other = self.some_nodes(1)[0] if self.truth else None
             self.truth[key] = CLASSES[kind]
             if not labelled:
                 self.due.add(key)
             known = CLASSES[kind] if labelled else None
-            new.append({"id": key, "features": features, "kind": known, "other": other})
+            node = {"id": key, "features": features, "kind": known, "other": other}
+            new.append(node | {"created": created})
         self.graph.run(NODES.format(label=self.label), nodes=new)
+
+    def some_nodes(self, count: int, *, due: bool = False) -> list[int]:
+        """Some nodes that are there; of those that were due at some time, where asked for."""
+        here = sorted((self.due if due else self.truth.keys()) - self.gone)
+        return self.chance.sample(here, min(count, len(here)))
 
     def reveal(self, share: float = 0.3) -> None:
         """Let the classes of some evaluated nodes become known."""
-        evaluated = {decode_key(key) for key in self.first_seen} - self.revealed
+        evaluated = {decode_key(key) for key in self.first_seen} - self.revealed - self.gone
         some = [key for key in sorted(evaluated) if self.chance.random() < share]
         self.revealed.update(some)
         nodes = [{"id": key, "kind": self.truth[key]} for key in some]
@@ -141,6 +163,8 @@ class Case:
             ended = start(self.task("line", without=without)).outcome()
             if "took longer than the run's lease" not in ended.text:
                 break
+        if self.sibling is not None and ended.kind == "done":
+            return self.sibling.recover(without)
         return ended
 
 
@@ -173,6 +197,19 @@ def open_case(servers: Servers, name: str, seed: int, folder: Path | None = None
     finally:
         store.close()
         graph.close()
+
+
+def open_sibling(case: Case) -> Case:
+    """Train another project on the same nodes, its configuration beside that of `case`."""
+    config = case.config.with_name("sibling.toml")
+    name = f"{case.name}-sibling"
+    config.write_text(case.config.read_text().replace(f'"{case.name}"', f'"{name}"', 1))
+    settings = load(config, case.environment)
+    sibling = Case(settings, config, case.environment, case.graph, case.store, case.chance)
+    trained = start(sibling.task("train")).outcome()
+    if trained.kind != "done":
+        raise RuntimeError(f"the project could not be made: {trained.text}")
+    return sibling
 
 
 def _audit(sql: URL | None, home: Path) -> dict[str, str]:

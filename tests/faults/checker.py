@@ -5,7 +5,9 @@ doubled     two EVALUATED, two equal MAY_BE, two nodes of one run, class or cove
 different   the graph shows another set than SQL decided, or SQL another than it first decided
 chain       the audit chain is broken, or doesn't cover what is stored
 coverage    coverage rows don't follow from the predictions, or the graph shows others
-mirror      the mirror on disk holds other nodes, features or relationships than the graph
+mirror      the mirror on disk holds other nodes, times, features or relationships than the graph
+calibration a calibration node counts with another class than the graph has, or shouldn't count
+stale       the newest sets are not those of a clean reading of the graph
 verify      `ringfence verify` finds a problem
 unfinished  a run is still open after recovery, or recovery itself failed
 """
@@ -26,10 +28,15 @@ from ringfence.connector.store import chain, coverage, tables
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.integrity.graph_check import KINDS as KIND_WORDS
 from ringfence.jobs.integrity.verify import run_verification
+from tests.faults import clean_reading
 from tests.faults.case import Case
 
-KINDS = ("lost", "doubled", "different", "chain", "coverage", "mirror", "verify", "unfinished")
+KINDS = (
+    "lost", "doubled", "different", "chain", "coverage", "mirror", "calibration", "stale", "verify",
+    "unfinished",
+)  # fmt: skip
 
 SETS = """
 MATCH (n:{label})-[e:EVALUATED]->(r:RingfenceRun {{project: $project}})
@@ -74,7 +81,13 @@ def check(case: Case) -> dict[str, list[str]]:
     found["chain"] = _chain(case, predictions, decided)
     found["coverage"] = _coverage(case, predictions)
     found["mirror"] = _mirror(case)
-    found["verify"] = list(run_verification(case.workspace).problems)
+    found["calibration"] = clean_reading.wrong_classes(case)
+    found["stale"] = clean_reading.stale_sets(case, max(decided, default=0))
+    found["verify"] = _verify(case)
+    if case.sibling is not None:
+        found["lost"] += _lost_by_sibling(case.sibling)
+        found["mirror"] += _mirror(case.sibling)
+        found["verify"] += _verify(case.sibling, case.gone)
     found["unfinished"] = [
         f"run {seq} is {row.state}" for seq, row in decided.items() if row.state != "applied"
     ]
@@ -88,8 +101,34 @@ def _rows(case: Case, table: Any) -> list[Row[Any]]:
 
 def _lost(case: Case, predictions: dict[str, Row[Any]], shown: set[int]) -> list[str]:
     in_sql = {decode_key(key) for key in predictions}
-    return [f"{key} has no prediction" for key in sorted(case.due - in_sql)] + [
-        f"the set of {key} is not in the graph" for key in sorted(in_sql - shown)
+    return [f"{key} has no prediction" for key in sorted(case.due - in_sql - case.gone)] + [
+        f"the set of {key} is not in the graph" for key in sorted(in_sql - shown - case.gone)
+    ]
+
+
+def _lost_by_sibling(sibling: Case) -> list[str]:
+    """Nodes without a class that another project on them should have evaluated."""
+    query = f"""
+    MATCH (n:{sibling.label}) WHERE n.kind IS NULL
+      AND NOT EXISTS {{ (n)-[:EVALUATED]->(:RingfenceRun {{project: $project}}) }}
+    RETURN n.id AS id"""
+    members = {row.node_key for row in _rows(sibling, tables.member)}
+    without = [row["id"] for row in sibling.graph.read(query, project=sibling.name)]
+    return [
+        f"{key} has no set in {sibling.name}" for key in without if encode_key(key) not in members
+    ]
+
+
+def _verify(case: Case, gone: set[int] | None = None) -> list[str]:
+    """What `verify` finds, but for nodes that were deleted from the graph."""
+    deleted = {encode_key(key) for key in gone or case.gone}
+    return [
+        problem
+        for problem in run_verification(case.workspace).problems
+        if not (
+            problem.endswith((KIND_WORDS["node gone"], "more: node gone"))
+            and (problem.startswith("…") or problem.split()[1] in deleted)
+        )
     ]
 
 
@@ -171,6 +210,8 @@ def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
     found = []
     for key, row in predictions.items():
         number = decode_key(key)
+        if number in case.gone:  # its class may have been noticed or not
+            continue
         expected = case.truth[number] if number in case.revealed else None
         if row.label != expected:
             found.append(f"the class of {number} is {row.label}, not {expected}")
@@ -192,10 +233,20 @@ def _mirror(case: Case) -> list[str]:
     mirror = mirrors.load(case.workspace.mirror, name)
     if mirror is None:
         return []  # missing or torn: the next run reads everything again
-    there = case.graph.read(f"MATCH (n:{case.label}) RETURN n.id AS id, n.features AS features")
+    there = case.graph.read(
+        f"MATCH (n:{case.label}) WITH n, n.created_at AS t RETURN n.id AS id, "
+        "n.features AS features, t.epochSeconds * 1000000000 + t.nanosecond AS ns"
+    )
     features = {encode_key(row["id"]): np.array(row["features"], np.float32) for row in there}
+    times = {encode_key(row["id"]): row["ns"] for row in there}
     found = [
         f"the mirror has a node {key} of its own" for key in mirror.keys if key not in features
+    ]
+    found += [f"the mirror lacks {key}" for key in sorted(features.keys() - set(mirror.keys))]
+    found += [
+        f"the mirror has another creation time of {key}"
+        for row, key in enumerate(mirror.keys)
+        if key in times and mirror.created_ns[row] != times[key]
     ]
     found += [
         f"the mirror has other features of {key}"
@@ -207,9 +258,7 @@ def _mirror(case: Case) -> list[str]:
     )
     known = {(encode_key(row["a"]), encode_key(row["b"])) for row in pairs}
     edges = {(mirror.keys[a], mirror.keys[b]) for a, b, _ in mirror.edges.T.tolist()}
-    seen = set(mirror.keys)
-    missed = {pair for pair in known - edges if pair[0] in seen and pair[1] in seen}
-    return found + [f"the mirror is wrong about {pair}" for pair in sorted(missed | edges - known)]
+    return found + [f"the mirror is wrong about {pair}" for pair in sorted(known ^ edges)]
 
 
 def _counted(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import random
 import shutil
 import sys
 import tempfile
@@ -17,6 +18,7 @@ from sqlalchemy import make_url
 from tests.faults import checker, kinds
 from tests.faults.breaks import CONTROLS, Control
 from tests.faults.case import LEASE_SECONDS, Case, Servers, open_case
+from tests.faults.changes import CHANGES
 from tests.faults.kinds import Ground, Hurt, Window
 from tests.faults.proxy import Proxy
 from tests.faults.servers import can_mount, neo4j, postgres, tmpfs
@@ -25,9 +27,12 @@ from tests.faults.worker import start
 SHARES = {
     "kill_at_a_place": 36, "kill_at_a_time": 16, "freeze": 8, "cut_before_commit": 8,
     "cut_after_commit": 9, "cut_anywhere": 6, "sql_backend_killed": 10, "clock_jump": 6,
-    "damaged_mirror": 6, "older_backup": 3,
+    "damaged_mirror": 6, "older_backup": 3, "relationships_deleted": 6, "nodes_deleted": 6,
+    "features_changed": 6, "classes_changed": 6, "calibration_removed": 4, "damaged_tables": 6,
+    "two_projects": 3, "schedule_reconfigured": 4,
 }  # fmt: skip
 ONLY_ON = {"sql_backend_killed": "postgresql", "older_backup": "sqlite", "disk_full": "sqlite"}
+KINDS = {**kinds.KINDS, **CHANGES}
 PER_CASE = 40
 VERBOSE = bool(os.environ.get("RINGFENCE_TEST_FAULT_ENDINGS"))
 
@@ -90,7 +95,7 @@ def _one(case: Case, ground: Ground, kind: str, tally: Tally) -> bool:
     case.reveal()
     for _ in range(5):  # a place that this run doesn't pass is no fault: try another
         began = time.monotonic()
-        done = kinds.KINDS[kind](case, ground)
+        done = KINDS[kind](case, ground)
         if VERBOSE:
             text = f"{kind} {time.monotonic() - began:.1f} s {done.outcome}"
             print(text, file=sys.stderr, flush=True)
@@ -106,7 +111,7 @@ def _one(case: Case, ground: Ground, kind: str, tally: Tally) -> bool:
 
 def control(servers: Servers, ground: Ground, one: Control, seed: int) -> Counter[str]:
     """Take a protection away, let its fault happen, recover as well as it goes, and check."""
-    with open_case(servers, f"without-{one.without}-{seed}", seed) as case:
+    with open_case(servers, f"without-{one.without}-{one.deed}-{seed}", seed) as case:
         if one.without == "create_without_key":
             case.graph.run("DROP CONSTRAINT ringfence_evaluated IF EXISTS")
         start(case.task("line")).outcome()
@@ -120,8 +125,10 @@ def control(servers: Servers, ground: Ground, one: Control, seed: int) -> Counte
             checker.remember(case)
         elif one.deed == "freeze":
             kinds.freeze(case, ground, one.place, one.without)
-        else:
+        elif one.deed == "backup":
             kinds.older_backup(case, ground, one.without)
+        else:
+            CHANGES[one.deed](case, ground, one.without)
         if one.without == "own_clock":
             time.sleep(LEASE_SECONDS)
             start(case.task("line", without=one.without)).outcome()
@@ -139,11 +146,15 @@ def control(servers: Servers, ground: Ground, one: Control, seed: int) -> Counte
 
 
 def lane(
-    servers: Servers, ground: Ground, store: str, faults: int, seed: int, rare: dict[str, int]
+    servers: Servers,
+    ground: Ground,
+    store: str,
+    wanted: list[str],
+    seed: int,
+    rare: dict[str, int],
 ) -> Tally:
-    """Run `faults` faults on one kind of SQL store."""
+    """Let the wanted faults and the rare ones happen on one kind of SQL store."""
     tally = Tally()
-    wanted = _wanted(store, faults - sum(rare.values()), seed)
     number = 0
     while wanted:
         part, wanted = wanted[:PER_CASE], wanted[PER_CASE:]
@@ -162,10 +173,8 @@ def lane(
     return tally
 
 
-def _wanted(store: str, faults: int, seed: int) -> list[str]:
-    import random
-
-    allowed = {k: n for k, n in SHARES.items() if ONLY_ON.get(k, store) == store}
+def _wanted(store: str, faults: int, seed: int, only: list[str]) -> list[str]:
+    allowed = {k: n for k, n in SHARES.items() if ONLY_ON.get(k, store) == store and k in only}
     return random.Random(seed).choices(list(allowed), list(allowed.values()), k=faults)
 
 
@@ -179,6 +188,7 @@ def main() -> int:
     options.add_argument("--outage", type=float, default=60.0, help="seconds, of the first restart")
     options.add_argument("--full-disks", type=int, default=30)
     options.add_argument("--controls", nargs="*", default=[one.without for one in CONTROLS])
+    options.add_argument("--only", nargs="+", default=list(SHARES), help="kinds of faults")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
     os.environ["OMP_NUM_THREADS"] = "1"  # forks and thread pools don't mix
@@ -201,10 +211,11 @@ def _all(given: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
         rare["disk_full"] = given.full_disks if store == "sqlite" and mountable else 0
         share = -(-given.faults // len(given.stores))
         servers = Servers(uri, auth, sql, folder / store)
-        tallies[store] = lane(servers, ground, store, share, given.seed, rare)
+        wanted = _wanted(store, share - sum(rare.values()), given.seed, given.only)
+        tallies[store] = lane(servers, ground, store, wanted, given.seed, rare)
     servers = Servers(uri, auth, "", folder / "controls")
     controls = {
-        one.without: control(servers, ground, one, given.seed)
+        one.name: control(servers, ground, one, given.seed)
         for one in CONTROLS
         if one.without in given.controls
     }
@@ -235,7 +246,7 @@ def report(tallies: dict[str, Tally], controls: dict[str, Counter[str]], *, as_j
     stores = list(tallies)
     print("\n| fault | " + " | ".join(stores) + " | finished unaided |")
     print("|---" * (len(stores) + 2) + "|")
-    for kind in kinds.KINDS:
+    for kind in KINDS:
         counts = [tally.faults[kind] for tally in tallies.values()]
         unaided = sum(tally.finished[kind] for tally in tallies.values())
         print(f"| {kind.replace('_', ' ')} | " + " | ".join(map(str, counts)) + f" | {unaided} |")

@@ -7,6 +7,7 @@ a connection or a thread from before, and costs well under a second.
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,14 +18,15 @@ from typing import Any
 
 import numba
 import torch
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, update
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import RingfenceError
-from ringfence.connector.store import migrate
+from ringfence.connector.store import migrate, tables
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load
 from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.schedule.runner import JobRunner
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.models.networks import build
@@ -77,11 +79,24 @@ def line(workspace: Workspace) -> None:
     run_audit(workspace)
 
 
+def schedule_once(workspace: Workspace) -> None:
+    """Score and audit as a scheduler does, with the configuration that it was started with."""
+    runner = JobRunner(workspace.settings, threading.Event())
+    runner.poll()
+    with workspace.store.transaction() as connection:
+        at = tables.schedule.c
+        due = update(tables.schedule).where(at.project == workspace.project).values(due_ns=0)
+        connection.execute(due.where(at.job.in_(("score", "audit"))))
+    for job in ("score", "audit"):
+        runner.run_if_due(job)
+
+
 ACTIONS: dict[str, Callable[[Workspace], Any]] = {
     "train": run_training,
     "score": run_scoring,
     "audit": run_audit,
     "line": line,
+    "schedule": schedule_once,
 }
 
 

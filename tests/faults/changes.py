@@ -1,0 +1,187 @@
+"""Faults that are no process's doing: the graph, the folder or the configuration changes under it.
+
+Deletions are masked by arrivals, so that no count gives them away. Each change comes before a run,
+or while one works.
+"""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+
+from ringfence.connector import fault_points
+from ringfence.connector.keys import decode_key
+from ringfence.connector.store import tables
+from ringfence.jobs.scoring.inference import STATE_FILE
+from tests.faults.case import CLASSES, WIDTH, Case, open_sibling
+from tests.faults.kinds import SCORE_PLACES, Ground, Hurt
+from tests.faults.worker import Outcome, start
+
+LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
+MIN_CALIBRATION = 8  # so many must stay
+RECONFIGURED = {
+    "alpha = 0.2": "alpha = 0.3",
+    "[conformal]": '[conformal]\nrule = "EdgeEx"',
+    "[engine]": "[engine]\ncheck_nodes = 10",
+    'label = "F': 'label = "Other',
+    'class_property = "kind"': 'class_property = "sort"',
+    'features = "features"': 'features = "other"',
+}
+
+
+def relationships_deleted(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """Relationships are deleted while as many or more arrive."""
+
+    def change() -> None:
+        some = case.some_nodes(case.chance.randint(1, 6))
+        case.graph.run(f"MATCH (n:{case.label})-[r:PAID]->() WHERE n.id IN $ids DELETE r", ids=some)
+        case.grow(len(some))
+
+    return _changed(case, change, without)
+
+
+def nodes_deleted(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """Nodes are deleted while as many arrive, with an old creation time."""
+
+    def change() -> None:
+        some = case.some_nodes(case.chance.randint(1, 3), due=True)
+        case.graph.run(f"MATCH (n:{case.label}) WHERE n.id IN $ids DETACH DELETE n", ids=some)
+        case.gone.update(some)
+        case.grow(len(some), created=LONG_AGO)
+
+    return _changed(case, change, without)
+
+
+def features_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """Features of some nodes change, calibration nodes among them."""
+
+    def change() -> None:
+        some = {*case.some_nodes(3), *_calibration(case)[:3]}
+        rows = [[key, [case.chance.gauss(0, 2) for _ in range(WIDTH)]] for key in sorted(some)]
+        case.graph.run(
+            f"UNWIND $rows AS row MATCH (n:{case.label} {{id: row[0]}}) SET n.features = row[1]",
+            rows=rows,
+        )
+
+    return _changed(case, change, without)
+
+
+def classes_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """Classes of calibration nodes are corrected, withdrawn, or put back."""
+
+    def change() -> None:
+        some = _calibration(case)
+        picked = case.chance.sample(some, min(3, len(some)))
+        rows = [[key, case.chance.choice((*CLASSES, *CLASSES, None))] for key in picked]
+        case.graph.run(
+            f"UNWIND $rows AS row MATCH (n:{case.label} {{id: row[0]}}) SET n.kind = row[1]",
+            rows=rows,
+        )
+
+    return _changed(case, change, without)
+
+
+def calibration_removed(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """A calibration node is deleted while another comes; or the other one takes its key."""
+    left = _calibration(case)
+    if len(left) <= MIN_CALIBRATION:
+        return Hurt(False, Outcome("done"))
+
+    def change() -> None:
+        key = case.chance.choice(left)
+        case.graph.run(f"MATCH (n:{case.label} {{id: $id}}) DETACH DELETE n", id=key)
+        case.replaced.add(key)
+        if case.chance.random() < 0.5 or without == "no_creation_times":
+            case.add([key])
+        else:
+            case.gone.add(key)
+            case.grow(1, created=LONG_AGO)
+
+    return _changed(case, change, without)
+
+
+def damaged_tables(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """What the last forward pass kept is missing, torn, or has other bits."""
+    found = sorted(case.workspace.tables.rglob("*"))
+    files = [one for one in found if one.is_file() and one.stat().st_size]
+    if not files:
+        return Hurt(False, Outcome("done"))
+    how = case.chance.choice(("missing", "torn", "bits")) if not without else "bits"
+    for file in files if without else [case.chance.choice(files)]:
+        raw = bytearray(file.read_bytes())
+        if how == "missing":
+            file.unlink()
+        elif how == "torn":
+            file.write_bytes(raw[: case.chance.randrange(len(raw))])
+        elif file.name != STATE_FILE:
+            for _ in range(40):
+                raw[case.chance.randrange(len(raw))] ^= 1 << case.chance.randrange(8)
+            file.write_bytes(raw)
+    return Hurt(True, start(case.task("score", without=without)).outcome())
+
+
+def two_projects(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """Another project with the same mapping, in the same folder, is killed at a place."""
+    if case.sibling is None:
+        case.sibling = open_sibling(case)
+    case.grow(3)
+    if without:
+        start(case.task("line", without=without)).outcome()
+        return Hurt(True, start(case.sibling.task("line", without=without)).outcome())
+    place = case.chance.choice(fault_points.NAMES)
+    outcome = start(case.sibling.task("line", deed="kill", place=place)).outcome()
+    case.sibling.time_passes()
+    return Hurt(outcome.kind == "killed", outcome)
+
+
+def schedule_reconfigured(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """A scheduler is at work, its configuration changes, another one starts with the new one."""
+    old, place = case.config.read_text(), case.chance.choice(SCORE_PLACES[:-1])
+    was = case.chance.choice(list(RECONFIGURED)) if not without else 'features = "features"'
+    first = start(case.task("schedule", deed="wait", place=place))
+    happened = first.reached()
+    case.config.write_text(old.replace(was, RECONFIGURED[was]))
+    second = start(case.task("schedule", without=without))
+    if happened:
+        first.go_on()
+    first.outcome()
+    second.outcome()
+    case.time_passes()
+    case.grow(2)
+    outcome = start(case.task("schedule", without=without)).outcome()
+    case.config.write_text(old)
+    return Hurt(happened or bool(without), outcome)
+
+
+def _changed(case: Case, change: Callable[[], None], without: str) -> Hurt:
+    """Let a change happen before a run, or at some place of it."""
+    place = "" if without else case.chance.choice(("", *SCORE_PLACES[:-1]))
+    if not place:
+        change()
+        return Hurt(True, start(case.task("line", without=without)).outcome())
+    attempt = start(case.task("line", deed="wait", place=place))
+    happened = attempt.reached()
+    if happened:
+        change()
+        attempt.go_on()
+    return Hurt(happened, attempt.outcome())
+
+
+def _calibration(case: Case) -> list[int]:
+    """The calibration nodes that are still themselves, in an order by chance."""
+    of = tables.member.c
+    with case.store.reading() as connection:
+        query = select(of.node_key).where(of.project == case.name, of.role == "calibration")
+        keys = [decode_key(key) for key in connection.execute(query).scalars()]
+    left = sorted(key for key in keys if key not in case.gone and key not in case.replaced)
+    case.chance.shuffle(left)
+    return left
+
+
+CHANGES: dict[str, Callable[..., Hurt]] = {
+    one.__name__: one
+    for one in (
+        relationships_deleted, nodes_deleted, features_changed, classes_changed,
+        calibration_removed, damaged_tables, two_projects, schedule_reconfigured,
+    )
+}  # fmt: skip

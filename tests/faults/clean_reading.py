@@ -1,0 +1,102 @@
+"""What a run should have decided: the graph read anew into an empty folder, everything computed.
+
+Only the newest run can be compared, where nothing was written to the graph since it read.
+"""
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sqlalchemy import select
+
+from ringfence.connector.keys import encode_key
+from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.store import tables
+from ringfence.connector.store.corrections import calibration_members
+from ringfence.connector.store.models import members, newest_manifest
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.evaluate import evaluate_rows
+from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.training.model_files import load_model
+from tests.faults.case import Case
+
+TOLERANCE = 1e-5  # of scores; a p-value may move by one rank
+
+
+def wrong_classes(case: Case) -> list[str]:
+    """Calibration nodes that count otherwise than the graph says."""
+    manifest = json.loads(newest_manifest(case.store, case.name))
+    version, classes = manifest["version"], manifest["classes"]
+    counted = {
+        one.node_key: classes[one.class_index]
+        for one in calibration_members(case.store, case.name, version, classes)
+    }
+    recorded = members(case.store, case.name, version, "calibration")
+    there = case.graph.read(
+        f"MATCH (n:{case.label}) WITH n, n.created_at AS t RETURN n.id AS id, n.kind AS kind, "
+        "t.epochSeconds * 1000000000 + t.nanosecond AS ns"
+    )
+    now = {encode_key(row["id"]): (row["kind"], row["ns"]) for row in there}
+    found = []
+    for one in recorded:
+        if one.node_key not in now:  # a run leaves it out by itself
+            continue
+        kind, ns = now[one.node_key]
+        expected = kind if ns == one.created_ns else None
+        if counted.get(one.node_key) != expected:
+            was = counted.get(one.node_key)
+            found.append(f"{one.node_key} counts as {was}, the graph has {expected}")
+    return found
+
+
+def stale_sets(case: Case, seq: int) -> list[str]:
+    """Sets of the run `seq` that a clean reading does not give."""
+    of = tables.prediction.c
+    with case.store.reading() as connection:
+        query = select(tables.prediction).where(of.project == case.name, of.seq == seq)
+        rows = list(connection.execute(query))
+    if not rows:
+        return []
+    with tempfile.TemporaryDirectory() as folder:
+        computed = _compute(case.workspace, Path(folder), [row.node_key for row in rows])
+    return [
+        f"{row.node_key} of run {seq} has other scores in a clean reading"
+        for row in rows
+        if row.node_key in computed and _differs(row, *computed[row.node_key])
+    ]
+
+
+def _compute(
+    workspace: Workspace, folder: Path, keys: list[str]
+) -> dict[str, tuple[list[float], list[float], int]]:
+    """Scores, p-values and the number of calibration nodes for each key."""
+    reader = GraphReader(workspace.graph, workspace.mapping, folder, 1_000, 0.0)
+    mirror = sync_mirror(reader, whole=True).mirror
+    recorded = newest_manifest(workspace.store, workspace.project)
+    model = load_model(workspace.models, recorded)
+    known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
+    here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
+    fresh = _InFolder(workspace, folder)
+    graph = inference.inference_graph(mirror, workspace.mapping)
+    done = evaluate_rows(fresh, model, mirror, known, graph, mirror.find(here), Stopwatch())
+    columns = zip(here, done.result.scores.tolist(), done.result.p_values.tolist(), strict=True)
+    return {key: (scores, p, done.result.n_calibration) for key, scores, p in columns}
+
+
+class _InFolder:
+    """A workspace whose kept tables are elsewhere: nothing of a run is used or touched."""
+
+    def __init__(self, workspace: Workspace, folder: Path) -> None:
+        self.workspace, self.tables = workspace, folder / "tables"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.workspace, name)
+
+
+def _differs(row: Any, scores: list[float], p: list[float], n: int) -> bool:
+    stored, stored_p = json.loads(row.scores), json.loads(row.p_values)
+    moved = np.abs(np.subtract(stored, scores)).max() > TOLERANCE
+    return bool(moved or np.abs(np.subtract(stored_p, p)).max() > 1.5 / (n + 1))
