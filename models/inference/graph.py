@@ -21,6 +21,8 @@ __all__ = [
     "InferenceGraph",
     "RemovedEntries",
     "code_of",
+    "entry_lists",
+    "find_places",
     "graph_of",
     "incoming",
     "incoming_counts",
@@ -161,7 +163,7 @@ def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
     2
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    late = _places(graph.late_nodes, wanted)
+    late = find_places(graph.late_nodes, wanted)
     return int(kernels.room(wanted, graph.offsets, late, graph.late_offsets))
 
 
@@ -196,8 +198,8 @@ def newest_change(graph: InferenceGraph, rows: Ints, changed: Ints | None = None
     wanted = np.ascontiguousarray(rows, np.int64)
     newest = np.empty(len(wanted), np.int64)
     stamps = graph.changed if changed is None else changed
-    late = _places(graph.late_nodes, wanted)
-    kernels.find_newest_changes(wanted, _lists(graph), late, stamps, newest)
+    late = find_places(graph.late_nodes, wanted)
+    kernels.find_newest_changes(wanted, entry_lists(graph), late, stamps, newest)
     return newest
 
 
@@ -248,7 +250,8 @@ def with_late(
     )  # fmt: skip
 
 
-def _lists(graph: InferenceGraph) -> kernels.Lists:
+def entry_lists(graph: InferenceGraph) -> kernels.Lists:
+    """Return the entries as the compiled loops take them."""
     gone = graph.removed
     return kernels.Lists(
         graph.offsets, graph.others, graph.codes,
@@ -259,24 +262,24 @@ def _lists(graph: InferenceGraph) -> kernels.Lists:
 
 def _listed(graph: InferenceGraph, rows: Ints, end: int) -> Incoming:
     wanted = np.ascontiguousarray(rows, np.int64)
-    late, removed = _places(graph.late_nodes, wanted), _places(graph.removed.nodes, wanted)
+    late, removed = find_places(graph.late_nodes, wanted), find_places(graph.removed.nodes, wanted)
     room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
     sources = np.empty(room, np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
-        wanted, _lists(graph), late, removed, graph.undirected, end, offsets, sources
+        wanted, entry_lists(graph), late, removed, graph.undirected, end, offsets, sources
     )
     return Incoming(wanted, offsets, sources[:filled])
 
 
 def _counted(graph: InferenceGraph, wanted: Ints, undirected: NDArray[np.bool_]) -> Ints:
-    late, removed = _places(graph.late_nodes, wanted), _places(graph.removed.nodes, wanted)
+    late, removed = find_places(graph.late_nodes, wanted), find_places(graph.removed.nodes, wanted)
     counts = np.empty(len(wanted), np.int64)
-    kernels.count_neighbours(wanted, _lists(graph), late, removed, undirected, counts)
+    kernels.count_neighbours(wanted, entry_lists(graph), late, removed, undirected, counts)
     return counts
 
 
-def _places(nodes: Ints, rows: Ints) -> Ints:
+def find_places(nodes: Ints, rows: Ints) -> Ints:
     """Where each row stands among some nodes, which ascend; -1 where it isn't one of them."""
     if not len(nodes):
         return np.full(len(rows), -1, np.int64)

@@ -28,7 +28,7 @@ class Lists(NamedTuple):
 
 
 @inlined
-def _bounds(row: Any, offsets: Array) -> Any:
+def node_bounds(row: Any, offsets: Array) -> Any:
     """A node that is newer than the base has nothing in it."""
     if row + 1 < len(offsets):
         return offsets[row], offsets[row + 1]
@@ -36,7 +36,7 @@ def _bounds(row: Any, offsets: Array) -> Any:
 
 
 @inlined
-def _part(place: Any, offsets: Array) -> Any:
+def part_bounds(place: Any, offsets: Array) -> Any:
     """Bounds of a row that stands at a place; -1: it has nothing there."""
     if place >= 0:
         return offsets[place], offsets[place + 1]
@@ -48,7 +48,7 @@ def room(rows: Array, offsets: Array, late: Array, late_offsets: Array) -> int:
     """An upper bound of how many sources the rows have together."""
     total = 0
     for r in range(len(rows)):
-        low, high = _bounds(rows[r], offsets)
+        low, high = node_bounds(rows[r], offsets)
         total += high - low
         if late[r] >= 0:
             total += late_offsets[late[r] + 1] - late_offsets[late[r]]
@@ -72,17 +72,17 @@ def list_neighbours(
     for r in range(len(rows)):
         out_offsets[r] = filled
         row = rows[r]
-        a, a_end = _bounds(row, lists.offsets)
-        b, b_end = _part(late[r], lists.late_offsets)
-        c, c_end = _part(removed[r], lists.removed_offsets)
+        a, a_end = node_bounds(row, lists.offsets)
+        b, b_end = part_bounds(late[r], lists.late_offsets)
+        c, c_end = part_bounds(removed[r], lists.removed_offsets)
         last = -1
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):
                 other, code = others[a], codes[a]
                 a += 1
                 if c < c_end:
-                    c = _pass_smaller(other, code, lists, c, c_end)
-                    if c < c_end and _is_entry(other, code, lists, c):
+                    c = pass_smaller(other, code, lists, c, c_end)
+                    if c < c_end and has_entry(other, code, lists, c):
                         continue
             else:
                 other, code = late_others[b], late_codes[b]
@@ -105,17 +105,17 @@ def count_neighbours(
     )  # fmt: skip
     for r in range(len(rows)):
         row = rows[r]
-        a, a_end = _bounds(row, lists.offsets)
-        b, b_end = _part(late[r], lists.late_offsets)
-        c, c_end = _part(removed[r], lists.removed_offsets)
+        a, a_end = node_bounds(row, lists.offsets)
+        b, b_end = part_bounds(late[r], lists.late_offsets)
+        c, c_end = part_bounds(removed[r], lists.removed_offsets)
         last, found = -1, 0
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):
                 other, code = others[a], codes[a]
                 a += 1
                 if c < c_end:
-                    c = _pass_smaller(other, code, lists, c, c_end)
-                    if c < c_end and _is_entry(other, code, lists, c):
+                    c = pass_smaller(other, code, lists, c, c_end)
+                    if c < c_end and has_entry(other, code, lists, c):
                         continue
             else:
                 other, code = late_others[b], late_codes[b]
@@ -127,12 +127,13 @@ def count_neighbours(
 
 
 @inlined
-def _is_entry(other: Any, code: Any, lists: Any, c: Any) -> Any:
+def has_entry(other: Any, code: Any, lists: Any, c: Any) -> Any:
+    """Whether the removed entry at ``c`` is (other, code)."""
     return lists.removed_others[c] == other and lists.removed_codes[c] == code
 
 
 @inlined
-def _pass_smaller(other: Any, code: Any, lists: Any, c: Any, end: Any) -> Any:
+def pass_smaller(other: Any, code: Any, lists: Any, c: Any, end: Any) -> Any:
     """The first removed entry from ``c`` on that is not below (other, code)."""
     while c < end and (
         lists.removed_others[c] < other
@@ -151,10 +152,10 @@ def find_newest_changes(rows: Array, lists: Any, late: Array, changed: Array, ou
     """
     for r in range(len(rows)):
         found = changed[rows[r]]
-        low, high = _bounds(rows[r], lists.offsets)
+        low, high = node_bounds(rows[r], lists.offsets)
         for e in range(low, high):
             found = max(found, changed[lists.others[e]])
-        low, high = _part(late[r], lists.late_offsets)
+        low, high = part_bounds(late[r], lists.late_offsets)
         for e in range(low, high):
             found = max(found, changed[lists.late_others[e]])
         out[r] = found

@@ -1,0 +1,128 @@
+"""Neighbours by channel, and their sums: kept from pass to pass where the list only grew."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ringfence.models.compile import compiled, released
+from ringfence.models.inference.kernels.gather import (
+    has_entry,
+    node_bounds,
+    part_bounds,
+    pass_smaller,
+)
+from ringfence.models.inference.kernels.project import project
+
+Array = Any
+
+HASH_FACTOR = np.uint64(0x9E3779B185EBCA87)
+NOT_KEPT = -1
+
+
+@compiled
+def list_channel(
+    rows: Array, lists: Any, late: Array, removed: Array, takes: Array, out_offsets: Array,
+    out: Array,
+) -> int:  # fmt: skip
+    """Fill ``out`` with the neighbours of all rows through entries whose code is in ``takes``.
+
+    Each neighbour once, ascending, the row itself left out.
+    """
+    others, codes, late_others, late_codes = (
+        lists.others, lists.codes, lists.late_others, lists.late_codes
+    )  # fmt: skip
+    filled = 0
+    for r in range(len(rows)):
+        out_offsets[r] = filled
+        row = rows[r]
+        a, a_end = node_bounds(row, lists.offsets)
+        b, b_end = part_bounds(late[r], lists.late_offsets)
+        c, c_end = part_bounds(removed[r], lists.removed_offsets)
+        last = -1
+        while a < a_end or b < b_end:
+            if b >= b_end or (a < a_end and others[a] <= late_others[b]):
+                other, code = others[a], codes[a]
+                a += 1
+                if c < c_end:
+                    c = pass_smaller(other, code, lists, c, c_end)
+                    if c < c_end and has_entry(other, code, lists, c):
+                        continue
+            else:
+                other, code = late_others[b], late_codes[b]
+                b += 1
+            if takes[code] and other != last and other != row:
+                out[filled] = other
+                filled += 1
+                last = other
+    out_offsets[len(rows)] = filled
+    return filled
+
+
+@released
+def multiply_rows(
+    start: int, stop: int, places: Array, values: Array, weights: Array, out: Array
+) -> None:
+    """out_r = values at places_r . weights."""
+    for r in range(start, stop):
+        project(values[places[r]], weights, out[r])
+
+
+@released
+def mean_rows(
+    start: int, stop: int, offsets: Array, sources: Array, places: Array, values: Array, out: Array
+) -> None:
+    """out_r = mean of values at the places of r's sources, summed in float64 in their order."""
+    width = values.shape[1]
+    total = np.empty(width, np.float64)
+    for r in range(start, stop):
+        total[:] = 0.0
+        for e in range(offsets[r], offsets[r + 1]):
+            j = places[sources[e]]
+            for c in range(width):
+                total[c] += values[j, c]
+        count = max(offsets[r + 1] - offsets[r], 1)
+        for c in range(width):
+            out[r, c] = total[c] / count
+
+
+@released
+def mean_kept_rows(
+    start: int, stop: int, offsets: Array, sources: Array, places: Array, values: Array,
+    slots: Array, counts: Array, hashes: Array, sums: Array, out: Array, gathered: Array,
+) -> None:  # fmt: skip
+    """As `mean_rows`, going on from the sum in a row's slot where its list begins as it was then.
+
+    A slot holds the sum over the first ``counts`` sources and a hash of their numbers. Sums run in
+    the order of the list, so going on adds the same numbers in the same order as beginning anew.
+    """
+    width = values.shape[1]
+    total = np.empty(width, np.float64)
+    for r in range(start, stop):
+        first, end, slot = offsets[r], offsets[r + 1], slots[r]
+        total[:] = 0.0
+        at, mark = first, np.uint64(0)
+        if slot != NOT_KEPT and 0 <= counts[slot] <= end - first:
+            for e in range(first, first + counts[slot]):
+                mark = mark * HASH_FACTOR + np.uint64(sources[e] + 1)
+            if mark == hashes[slot]:
+                at = first + counts[slot]
+                for c in range(width):
+                    total[c] = sums[slot, c]
+            else:
+                mark = np.uint64(0)
+        gathered[r] = end - at
+        for e in range(at, end):
+            j = places[sources[e]]
+            for c in range(width):
+                total[c] += values[j, c]
+        if slot != NOT_KEPT:
+            for e in range(at, end):
+                mark = mark * HASH_FACTOR + np.uint64(sources[e] + 1)
+            counts[slot], hashes[slot] = end - first, mark
+            for c in range(width):
+                sums[slot, c] = total[c]
+        count = max(end - first, 1)
+        for c in range(width):
+            out[r, c] = total[c] / count

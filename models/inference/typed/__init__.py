@@ -1,0 +1,16 @@
+"""Library only: the forward pass over typed graphs, at a cost that follows the change."""
+
+from ringfence.models.inference.typed.forward import TypedOutputs, forward_typed
+from ringfence.models.inference.typed.graph import TypedGraph, degrees_of, typed_graph
+from ringfence.models.inference.typed.kept_sums import KeptSums
+from ringfence.models.inference.typed.plan import TypedPlan
+
+__all__ = [
+    "KeptSums",
+    "TypedGraph",
+    "TypedOutputs",
+    "TypedPlan",
+    "degrees_of",
+    "forward_typed",
+    "typed_graph",
+]

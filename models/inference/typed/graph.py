@@ -1,0 +1,94 @@
+"""Library only: a graph of several labels for inference: one row space, and a label per row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.inference.graph import Incoming, InferenceGraph, entry_lists, find_places
+from ringfence.models.inference.kernels import gather
+from ringfence.models.inference.kernels import typed as kernels
+from ringfence.models.schema import Channel, TypedSchema
+
+__all__ = ["TypedGraph", "degrees_of", "list_channel", "list_receivers", "typed_graph"]
+
+Ints = NDArray[np.int64]
+CODES = 256
+
+
+@dataclass(frozen=True, slots=True)
+class TypedGraph:
+    """Relationships of all rows, and the label of each.
+
+    labels int [n]: places in the schema. places int64 [n]: of each row among those of its label, in
+    the order of rows; rows that join later change none of them. counts: rows by label.
+    """
+
+    relationships: InferenceGraph
+    schema: TypedSchema
+    labels: NDArray[np.integer]
+    places: Ints
+    counts: tuple[int, ...]
+
+    @property
+    def size(self) -> int:
+        """Number of rows."""
+        return self.relationships.size
+
+
+def typed_graph(
+    relationships: InferenceGraph, schema: TypedSchema, labels: NDArray[np.integer]
+) -> TypedGraph:
+    """Return the graph, its rows numbered within their labels.
+
+    Args:
+        relationships: as the mirror has them; a relation's place in the schema is its type.
+        schema: labels and relations.
+        labels: the label of each row [n].
+    """
+    if len(labels) != relationships.size:
+        raise ValueError(f"{len(labels)} labels for {relationships.size} rows; one each is needed")
+    if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < len(schema.labels):
+        raise ValueError(f"labels {labels.min()} to {labels.max()} of {len(schema.labels)}")
+    places = np.empty(len(labels), np.int64)
+    counts = []
+    for label in range(len(schema.labels)):
+        rows = np.flatnonzero(labels == label)
+        places[rows] = np.arange(len(rows))
+        counts.append(len(rows))
+    return TypedGraph(relationships, schema, labels, places, tuple(counts))
+
+
+def list_channel(graph: TypedGraph, channel: Channel, rows: Ints) -> Incoming:
+    """Return the sources of ``rows``, rows of the channel's target, in ascending order."""
+    return _listed(graph, rows, channel.codes)
+
+
+def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
+    """Return the rows that hear any of ``rows`` through the channel."""
+    found = _listed(graph, rows, [code ^ 1 for code in channel.codes])
+    return np.unique(found.sources).astype(np.int64)
+
+
+def degrees_of(graph: TypedGraph, rows: Ints) -> Ints:
+    """Return how many distinct neighbours ``rows`` have over all relations that are not cut [n].
+
+    Context counts too, whichever way relationships point.
+    """
+    uncut = [index for index, one in enumerate(graph.schema.relations) if not one.cut]
+    codes = [2 * index + end for index in uncut for end in (0, 1)]
+    return _listed(graph, rows, codes).counts()
+
+
+def _listed(graph: TypedGraph, rows: Ints, codes: Iterable[int]) -> Incoming:
+    base, wanted = graph.relationships, np.ascontiguousarray(rows, np.int64)
+    takes = np.zeros(CODES, np.bool_)
+    takes[list(codes)] = True
+    late, removed = find_places(base.late_nodes, wanted), find_places(base.removed.nodes, wanted)
+    sources = np.empty(gather.room(wanted, base.offsets, late, base.late_offsets), np.int32)
+    offsets = np.empty(len(wanted) + 1, np.int64)
+    filled = kernels.list_channel(wanted, entry_lists(base), late, removed, takes, offsets, sources)
+    return Incoming(wanted, offsets, sources[:filled])
