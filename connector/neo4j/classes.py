@@ -14,6 +14,8 @@ from ringfence.connector.neo4j.read.columns import UnusableError, class_name
 from ringfence.connector.neo4j.times import as_parameter, checked_ns_expression
 from ringfence.connector.records import KnownClass, NodeState
 
+MAX_CLASSES_COUNTED = 10_000
+
 CLASSES_OF_KEYS = """
 UNWIND $keys AS key MATCH (n:{label} {{{key}: key}}) WHERE n.{class_} IS NOT NULL
 RETURN n.{key} AS key, n.{class_} AS class, null AS ns
@@ -53,6 +55,17 @@ def _state(class_: object, ns: object) -> NodeState:
     with suppress(UnusableError):
         name = class_name(class_)
     return NodeState(name, ns if isinstance(ns, int) else None)
+
+
+def count_classes(graph: Graph, mapping: GraphMapping) -> dict[str, int]:
+    """Return how many nodes have each class, the commonest first; at most `MAX_CLASSES_COUNTED`."""
+    class_ = f"n.{quote(mapping.class_property)}"
+    rows = graph.read(
+        f"MATCH (n:{quote(mapping.label)}) WHERE {class_} IS NOT NULL "
+        f"RETURN {class_} AS class, count(*) AS n ORDER BY n DESC, class "
+        f"LIMIT {MAX_CLASSES_COUNTED}"
+    )
+    return {str(row["class"]): int(row["n"]) for row in rows}
 
 
 def known_classes(

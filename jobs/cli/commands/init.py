@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
     from ringfence.jobs.setup.init import Proposal
 
 DEFAULT_OUTPUT = Path("ringfence.toml")
-CHOICES = ("label", "key", "features", "class_property", "created_at", "time_kind")
+MAX_LEFT_OUT_SHOWN = 12
 
 
 def init(
@@ -28,6 +30,13 @@ def init(
         str | None,
         typer.Option(help="Label of the nodes to predict; by default the most plausible one."),
     ] = None,
+    class_property: Annotated[
+        str | None,
+        typer.Option(help="Property with the known class; by default the likeliest one."),
+    ] = None,
+    interactive: Annotated[
+        bool, typer.Option("--interactive", help="Ask which label and class are meant.")
+    ] = False,
     project: Annotated[str, typer.Option(help="Name of the project.")] = "default",
     force: Annotated[bool, typer.Option(help="Replace an existing file.")] = False,
     as_json: AsJson = False,
@@ -36,22 +45,61 @@ def init(
     from ringfence.jobs.cli.progress import server_progress, show_progress
     from ringfence.jobs.setup.init import run_init
 
-    with show_progress("inspecting the graph") as report:
+    # a bar would write over the questions
+    bar = nullcontext(_no_progress) if interactive else show_progress("inspecting the graph")
+    with bar as report:
         proposal = run_init(
-            output, uri, user, label, project, force=force, download=server_progress(report)
+            output,
+            uri,
+            user,
+            label,
+            project,
+            force=force,
+            class_property=class_property,
+            ask=ask_person if interactive else None,
+            download=server_progress(report),
         )
     print_report(proposal, as_json, lambda proposal: print_proposal(proposal, output))
 
 
+def ask_person(question: str, answers: Sequence[str], proposed: str) -> str:
+    """Ask on the terminal; only one of the answers is taken."""
+    import click
+
+    return str(typer.prompt(question, default=proposed, type=click.Choice(list(answers))))
+
+
+def _no_progress(_what: str, _done: int, _all: int) -> None:
+    """Show nothing."""
+
+
+def _rows(proposal: Proposal) -> Iterator[tuple[str, str, str]]:
+    """Yield setting, value and reason of all that is proposed."""
+    for name in ("label", "key", "class_property", "arrival"):
+        choice = getattr(proposal, name)
+        value = choice.value or "keys not yet known"
+        yield name, str(value), choice.why if choice.sure else f"CHECK: {choice.why}"
+    if proposal.features:
+        yield "features", str(proposal.features.value), proposal.features.why
+    else:
+        for column in proposal.columns:
+            yield f"column {column.name}", column.kind, column.why
+    for node in proposal.context:
+        columns = ", ".join(column.name for column in node.columns) or "no columns"
+        yield f"context {node.label}", f"key {node.key.value}", f"{node.count} nodes; {columns}"
+    for one in proposal.relations:
+        ends = f"{one.source} to {one.target}"
+        yield f"relationship {one.type}", one.created_at or "no time", f"{ends}; {one.why}"
+
+
 def print_proposal(proposal: Proposal, output: Path) -> None:
     """Show the proposed settings with their reasons."""
-    choices = [(name, getattr(proposal, name)) for name in CHOICES]
-    rows = [(name, str(choice.value), choice.why) for name, choice in choices]
-    rows += [
-        (f"relationship {type_}", created or "no time", why)
-        for type_, created, why in proposal.relationships
-    ]
-    table(f"Written to {output}", ("setting", "value", "why"), rows)
+    table(f"Written to {output}", ("setting", "value", "why"), list(_rows(proposal)))
+    left = proposal.left_out[:MAX_LEFT_OUT_SHOWN]
+    if left:
+        table("Left out", ("what", "why"), [(one.name, one.why) for one in left])
+    if len(proposal.left_out) > len(left):
+        say(f"{len(proposal.left_out) - len(left)} more are named at the end of the file.")
     if proposal.open_points:
         say(f"Check these in the file first: {', '.join(proposal.open_points)}.")
     config = None if output == DEFAULT_OUTPUT else output

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ringfence.connector.neo4j.read.watermark import check_time_types
+from ringfence.jobs.setup.checks.classes import check_known_classes
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.finding import Finding, attempt
-from ringfence.models.guarantee.law import smallest_n
 
 
 def check_key(subject: LabelInGraph) -> Iterator[Finding]:
@@ -55,37 +55,13 @@ def check_features(subject: LabelInGraph) -> Iterator[Finding]:
 
 def check_classes(subject: LabelInGraph) -> Iterator[Finding]:
     """Classes are known, and enough of them for calibration."""
-    settings, view = subject.settings, subject.view
-    name = settings.graph.class_property
-    class_ = subject.find_property(name)
-    if class_ is None:
-        yield Finding(
-            "error",
-            f"no :{view.name} node has a known class ({name})",
-            "correct [graph] class_property, or label some nodes",
-        )
-        return
-    known = round(class_.share * view.count)
-    yield Finding("ok", f"about {known} nodes have a known class ({class_.distinct} classes)")
-    alpha = min(settings.conformal.alphas)
-    needed = smallest_n(alpha)
-    calibration = round(known * settings.model.calibration)
-    if calibration < needed:
-        yield Finding(
-            "warning",
-            f"about {calibration} calibration nodes; {needed} are needed for "
-            f"{1 - alpha:.0%}: every set would be full",
-            "label more nodes, raise [model] calibration, or raise [conformal] alpha",
-        )
+    yield from check_known_classes(subject.graph, subject.settings)
 
 
 def check_times(subject: LabelInGraph) -> Iterator[Finding]:
     """Creation times are there and of the configured type."""
     mapping = subject.mapping
     name = mapping.created_at
-    if not name:
-        yield Finding("ok", "no creation time: new nodes are keys not yet known")
-        return
     created = subject.find_property(name)
     if created is None:
         yield subject.missing_property("created_at", name)

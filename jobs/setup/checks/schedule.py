@@ -1,4 +1,4 @@
-"""Whether the times under `[schedule]` can be prop."""
+"""Whether the times under `[schedule]` can be read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def check_schedule(settings: Settings) -> Iterator[Finding]:
     """Read every trigger that is switched on."""
     times = [f"{job} {time!r}" for job, time in configured_times(settings).items()]
     if times:
-        text = f"the schedule can be prop: {', '.join(times)}"
+        text = f"the schedule can be read: {', '.join(times)}"
         yield attempt(text, lambda: parse_triggers(settings))
     else:
         yield Finding("ok", "nothing is scheduled")

@@ -1,0 +1,1 @@
+"""What `ringfence init` proposes from a sample of the graph, each part with its reason."""

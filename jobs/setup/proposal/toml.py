@@ -1,0 +1,119 @@
+"""A proposal as the text of a `ringfence.toml`, with the reasons as comments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+
+from ringfence.jobs.setup.proposal.choice import Choice
+from ringfence.jobs.setup.proposal.columns import ColumnProposal
+from ringfence.jobs.setup.proposal.context import NodeProposal, RelationProposal
+from ringfence.jobs.setup.proposal.proposal import Proposal
+
+HEAD = """\
+# Written by `ringfence init`; every setting: docs/configuration.md
+# Secrets stay out of this file: RINGFENCE_NEO4J_PASSWORD, RINGFENCE_AUDIT_PASSWORD.
+project = {project}
+
+[neo4j]
+uri = {uri}
+user = {user}
+
+[audit]
+url = "sqlite:///.ringfence/audit.db"
+"""
+
+
+def as_toml(proposal: Proposal, project: str, uri: str, user: str) -> str:
+    """Return the text of the file."""
+    head = HEAD.format(project=toml(project), uri=toml(uri), user=toml(user))
+    lines = [head, "[graph]"]
+    lines += _one_label(proposal) if proposal.features else _several_labels(proposal)
+    lines += ["", "[conformal]", "alpha = 0.1", 'rule = "NodeEx"']
+    if proposal.left_out:
+        lines += ["", "# Left out, and why:"]
+        lines += [f"#   {comment(one.name)}: {comment(one.why)}" for one in proposal.left_out]
+    return "\n".join([*lines, ""])
+
+
+def _one_label(proposal: Proposal) -> Iterator[str]:
+    features = proposal.features or Choice("", "")
+    kind = Choice(proposal.time_kind, f"{proposal.created_at} is a {_TYPES[proposal.time_kind]}")
+    yield _setting("label", proposal.label)
+    yield _setting("key", proposal.key)
+    yield _setting("features", features)
+    yield _setting("class_property", proposal.class_property)
+    yield _setting("created_at", proposal.arrival)
+    yield _setting("time_kind", kind)
+    for one in proposal.relations:
+        yield from (
+            "",
+            f"[[graph.relationships]]  # {comment(one.why)}",
+            f"type = {toml(one.type)}",
+        )
+        yield from ("undirected = true", f"created_at = {toml(one.created_at or '')}")
+
+
+def _several_labels(proposal: Proposal) -> Iterator[str]:
+    yield _setting("class_property", proposal.class_property)
+    if proposal.created_at:
+        why = f"{proposal.created_at} is a {_TYPES[proposal.time_kind]}"
+        yield _setting("time_kind", Choice(proposal.time_kind, why))
+    yield ""
+    yield f"[[graph.nodes]]  # {_mark(proposal.label)}{comment(proposal.label.why)}"
+    yield f"label = {toml(proposal.label.value)}"
+    yield 'role = "classified"'
+    yield _setting("key", proposal.key)
+    yield _setting("created_at", Choice(proposal.created_at or "", proposal.arrival.why))
+    yield from _columns(proposal.columns)
+    for node in proposal.context:
+        yield from _context(node)
+    for one in proposal.relations:
+        yield from _relation(one)
+
+
+def _context(node: NodeProposal) -> Iterator[str]:
+    hops = "one hop" if node.hops == 1 else f"{node.hops} hops"
+    yield from ("", f"[[graph.nodes]]  # {node.count} nodes, {hops} away")
+    yield f"label = {toml(node.label)}"
+    yield _setting("key", node.key)
+    yield from _columns(node.columns)
+
+
+def _columns(columns: Sequence[ColumnProposal]) -> Iterator[str]:
+    yield "columns = ["
+    for one in columns:
+        yield f"  {toml(one.name)},  # {one.kind}: {comment(one.why)}"
+    yield "]"
+
+
+def _relation(one: RelationProposal) -> Iterator[str]:
+    yield from ("", f"[[graph.relationships]]  # {comment(one.why)}")
+    yield f"from = {toml(one.source)}"
+    yield f"type = {toml(one.type)}"
+    yield f"to = {toml(one.target)}"
+    if one.created_at:
+        yield f"created_at = {toml(one.created_at)}"
+    if one.after_evaluation:
+        yield "after_evaluation = true  # CHECK THIS: cut, for it may come with the class"
+
+
+_TYPES = {"zoned": "ZONED DATETIME", "local": "LOCAL DATETIME", "milliseconds": "INTEGER"}
+
+
+def _setting(name: str, choice: Choice) -> str:
+    return f"{name} = {toml(choice.value)}  # {_mark(choice)}{comment(choice.why)}"
+
+
+def _mark(choice: Choice) -> str:
+    return "" if choice.sure else "CHECK THIS: "
+
+
+def toml(value: object) -> str:
+    """Return a text or list as TOML has it."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def comment(text: str) -> str:
+    """Return a text on one line; what a user's names hold can't end a comment."""
+    return "".join(c if c.isprintable() else " " for c in text)
