@@ -152,16 +152,10 @@ def lane(
     wanted: list[str],
     seed: int,
     rare: dict[str, int],
+    until: float,
 ) -> Tally:
-    """Let the wanted faults and the rare ones happen on one kind of SQL store."""
+    """Let the rare faults and the wanted ones happen on one kind of SQL store, until a time."""
     tally = Tally()
-    number = 0
-    while wanted:
-        part, wanted = wanted[:PER_CASE], wanted[PER_CASE:]
-        number += 1
-        with open_case(servers, f"{store}-{seed}-{number}", seed * 1000 + number) as case:
-            hurt(case, ground, part, tally)
-        print(f"  {store}: {tally.faults.total()} faults", file=sys.stderr, flush=True)
     if rare.get("neo4j_killed"):
         with open_case(servers, f"{store}-{seed}-server", seed) as case:
             hurt(case, ground, ["neo4j_killed"] * rare["neo4j_killed"], tally)
@@ -170,6 +164,14 @@ def lane(
             name = f"{store}-{seed}-disk"
             with open_case(servers, name, seed, folder) as case:
                 hurt(case, ground, ["disk_full"] * rare["disk_full"], tally)
+    number = 0
+    while wanted and time.monotonic() < until:
+        part, wanted = wanted[:PER_CASE], wanted[PER_CASE:]
+        number += 1
+        with open_case(servers, f"{store}-{seed}-{number}", seed * 1000 + number) as case:
+            hurt(case, ground, part, tally)
+        seen = f"{tally.faults.total()} faults, {tally.violations.total()} violations"
+        print(f"  {store}: {seen}", file=sys.stderr, flush=True)
     return tally
 
 
@@ -188,6 +190,7 @@ def main() -> int:
     options.add_argument("--outage", type=float, default=60.0, help="seconds, of the first restart")
     options.add_argument("--full-disks", type=int, default=30)
     options.add_argument("--controls", nargs="*", default=[one.without for one in CONTROLS])
+    options.add_argument("--minutes", type=float, default=1e9, help="begin no case after them")
     options.add_argument("--only", nargs="+", default=list(SHARES), help="kinds of faults")
     options.add_argument("--json", action="store_true")
     given = options.parse_args()
@@ -212,7 +215,8 @@ def _all(given: argparse.Namespace, folder: Path, stack: ExitStack) -> int:
         share = -(-given.faults // len(given.stores))
         servers = Servers(uri, auth, sql, folder / store)
         wanted = _wanted(store, share - sum(rare.values()), given.seed, given.only)
-        tallies[store] = lane(servers, ground, store, wanted, given.seed, rare)
+        until = time.monotonic() + 60 * given.minutes
+        tallies[store] = lane(servers, ground, store, wanted, given.seed, rare, until)
     servers = Servers(uri, auth, "", folder / "controls")
     controls = {
         one.name: control(servers, ground, one, given.seed)
