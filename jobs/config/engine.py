@@ -22,10 +22,10 @@ class EngineSettings(Section):
         "`created_at` with their own clocks; what is known already is dropped by key.",
     )
     check_nodes: int = Field(
-        2_000,
+        1_000,
         ge=0,
         description="How many nodes of the mirror each run compares with the graph, in turn: "
-        "2000 go through a million nodes within 500 runs. 0: none.",
+        "1000 go through a million nodes within 1000 runs. 0: none.",
     )
     read_rows: int = Field(10_000, ge=1, description="Rows per block read from Neo4j.")
     write_rows: int = Field(1_000, ge=1, description="Nodes per Neo4j write transaction.")

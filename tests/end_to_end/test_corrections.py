@@ -12,13 +12,13 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
+from ringfence.jobs.project import model_files
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.corrections import find_all
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training import model_files
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.tables import TABLES
 

@@ -16,11 +16,11 @@ from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.store import tables
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import members, newest_manifest
+from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training.model_files import load_model
 from tests.faults.case import Case
 
 TOLERANCE = 1e-5  # of scores; a p-value may move by one rank
