@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.counts import (
     Counts,
-    Window,
     count_graph,
     count_of_quarantined,
     count_window,
@@ -26,6 +25,8 @@ from ringfence.connector.times import NANOSECONDS
 
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.read.sync import GraphReader
+
+MAX_TRIES = 5  # of counting a type while others write
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,10 @@ def open_accounts(reader: GraphReader, mirror: Mirror) -> None:
     counts = count_graph(reader.graph, reader.mapping)
     mirror.relationship_count = counts.outgoing
     bound = next_since_ns(reader, mirror)
-    windows = _windows(reader, dict.fromkeys(_timed(reader), bound), bound)
-    after = count_graph(reader.graph, reader.mapping)
-    for index, window in windows.items():
-        low, high = sorted((counts.both[index], after.both[index]))
-        mirror.settled[index] = (low - window.all, high - window.all, bound)
+    for index in _timed(reader):
+        settled = _count_settled(reader, index, bound, bound, counts)
+        counts = settled.after
+        mirror.settled[index] = (settled.low, settled.high, bound)
 
 
 def settle_accounts(reader: GraphReader, mirror: Mirror, before: Counts) -> Difference:
@@ -73,16 +73,15 @@ def settle_accounts(reader: GraphReader, mirror: Mirror, before: Counts) -> Diff
         index: mirror.settled[index][2] if index in mirror.settled else until
         for index in _timed(reader)
     }
-    windows = _windows(reader, bounds, until)
-    after = count_graph(reader.graph, reader.mapping) if windows else counts
-    moved, wrong = {}, set()
-    for index, window in windows.items():
-        low, high = sorted((counts.both[index] - window.all, after.both[index] - window.all))
-        known = mirror.settled.get(index, (low, high, until))
-        low, high = max(low, known[0]), min(high, known[1])
+    moved, wrong, after = {}, set(), counts
+    for index, since in bounds.items():
+        settled = _count_settled(reader, index, since, until, after)
+        after = settled.after
+        known = mirror.settled.get(index, (settled.low, settled.high, until))
+        low, high = max(settled.low, known[0]), min(settled.high, known[1])
         if low > high:
             wrong.add(index)
-        moved[index] = (low + window.early, high + window.early, until)
+        moved[index] = (low + settled.early, high + settled.early, until)
     nodes = _compare_nodes(mirror, before.nodes, counts.nodes)
     if counts == after and mirror.size + len(mirror.rejected) == counts.nodes:
         wrong |= _compare_untimed(reader, mirror, counts)
@@ -97,12 +96,37 @@ def _timed(reader: GraphReader) -> list[int]:
     return [index for index, kind in kinds if kind.created_at is not None]
 
 
-def _windows(reader: GraphReader, bounds: dict[int, int], until: int) -> dict[int, Window]:
-    kinds = reader.mapping.relationships
-    return {
-        index: count_window(reader.graph, reader.mapping, kinds[index], since, until)
-        for index, since in bounds.items()
-    }
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """Between which numbers a type's count of what was created before a time lies.
+
+    `early` of those created since then are before the next time; `after` are the last counts.
+    """
+
+    low: int
+    high: int
+    early: int
+    after: Counts
+
+
+def _count_settled(
+    reader: GraphReader, index: int, since: int, until: int, before: Counts
+) -> _Settled:
+    """Count a type in all and since a time, and in all again; beside writers several times.
+
+    What is written between two counts leaves that much doubt, and so many deletions would hide
+    in it. Each try bounds the same number, so that together they leave little or none.
+    """
+    kind, bounds = reader.mapping.relationships[index], []
+    for _ in range(MAX_TRIES):
+        window = count_window(reader.graph, reader.mapping, kind, since, until)
+        after = count_graph(reader.graph, reader.mapping)
+        bounds.append(sorted(all_.both[index] - window.all for all_ in (before, after)))
+        low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
+        if low >= high:
+            break
+        before = after
+    return _Settled(low, high, window.early, after)
 
 
 def _compare_nodes(mirror: Mirror, before: int, after: int) -> int:
