@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from neo4j.graph import Node, Path, Relationship
+from ringfence.connector.neo4j.bolt import Node, Path, Relationship
 
 MAX_ITEMS_SHOWN = 6  # of a list; features have hundreds
 MAX_TEXT_CHARS = 60

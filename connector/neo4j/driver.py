@@ -8,32 +8,28 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
-from neo4j import (
+from ringfence.connector.errors import GraphError, RingfenceError, ServerError
+from ringfence.connector.neo4j.address import check_uri, no_answer, require_password
+from ringfence.connector.neo4j.bolt import (
     READ_ACCESS,
     WRITE_ACCESS,
-    Driver,
-    GraphDatabase,
-    ManagedTransaction,
-    Record,
-    Session,
-    unit_of_work,
-)
-from neo4j.exceptions import (
     AuthError,
     ClientError,
     ConfigurationError,
+    Driver,
     DriverError,
+    GraphDatabase,
     IncompleteCommit,
+    ManagedTransaction,
     Neo4jError,
+    Record,
     ResultFailedError,
     ServiceUnavailable,
+    Session,
+    Vector,
+    unit_of_work,
 )
-from neo4j.vector import Vector
-
-from ringfence.connector.errors import ConfigError, GraphError, RingfenceError, ServerError
-from ringfence.connector.hosts import is_loopback
 
 T = TypeVar("T")
 VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
@@ -137,16 +133,11 @@ def connect(
 ) -> Graph:
     """Connect, log in, and make sure that the server answers."""
     check_uri(uri, tls)
-    if password is None:
-        raise ConfigError(
-            found=f"no password for {user} at {uri}",
-            needed="the password, from the environment",
-            next_step="export RINGFENCE_NEO4J_PASSWORD=…",
-        )
+    secret = require_password(uri, user, password)
     with explained(uri):
         driver = GraphDatabase.driver(
             uri,
-            auth=(user, password),
+            auth=(user, secret),
             max_transaction_retry_time=RETRY_SECONDS,
             connection_acquisition_timeout=60,
             notifications_min_severity="OFF",
@@ -158,30 +149,6 @@ def connect(
             driver.close()
             raise
     return Graph(driver, uri, database)
-
-
-def check_uri(uri: str, tls: str) -> None:
-    """Refuse a URI that holds a password, and plain text to another machine."""
-    parts = urlsplit(uri)
-    if parts.username or parts.password:
-        raise ConfigError(
-            found="[neo4j] uri holds a user or a password",
-            needed="neither: drivers print URIs into logs and errors",
-            next_step="set [neo4j] user, and RINGFENCE_NEO4J_PASSWORD in the environment",
-        )
-    if parts.scheme not in {
-        "bolt", "bolt+s", "bolt+ssc", "neo4j", "neo4j+s", "neo4j+ssc",
-    } or not parts.hostname:  # fmt: skip
-        raise ConfigError(
-            found=f"[neo4j] uri is {uri!r}",
-            needed="embedded, bolt://host:7687, bolt+s://…, neo4j://… or neo4j+s://…",
-        )
-    if tls == "required" and "+s" not in parts.scheme and not is_loopback(parts.hostname):
-        raise ConfigError(
-            found=f"{uri} would send data over the network in plain text",
-            needed="an encrypted scheme (bolt+s or neo4j+s) for a server on another machine",
-            next_step='change the scheme, or set [neo4j] tls = "off" on purpose',
-        )
 
 
 @contextmanager
@@ -196,11 +163,7 @@ def explained(uri: str) -> Iterator[None]:
             next_step="export RINGFENCE_NEO4J_PASSWORD=…, then: ringfence doctor",
         ) from None
     except (ServiceUnavailable, ConfigurationError, OSError) as error:
-        raise ServerError(
-            found=f"no Neo4j server answers at {uri} ({_first_line(error)})",
-            needed="a running server",
-            next_step="check [neo4j] uri, or set it to embedded and: ringfence neo4j start",
-        ) from None
+        raise no_answer(uri, _first_line(error)) from None
     except Neo4jError as error:
         raise _refused(uri, error) from None
     except ResultFailedError as error:

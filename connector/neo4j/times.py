@@ -9,7 +9,7 @@ from ringfence.connector.mapping import TimeKind
 from ringfence.connector.times import NANOSECONDS
 
 if TYPE_CHECKING:
-    from neo4j.time import DateTime
+    from ringfence.connector.neo4j.bolt import DateTime
 
 VALUE_TYPE: dict[TimeKind, str] = {
     "zoned": "ZONED DATETIME",
@@ -65,7 +65,7 @@ def as_parameter(kind: TimeKind, ns: int) -> DateTime | int:
     >>> as_parameter("zoned", 1).iso_format()
     '1970-01-01T00:00:00.000000001+00:00'
     """
-    from neo4j.time import DateTime  # the driver is slow to import
+    from ringfence.connector.neo4j.bolt import DateTime  # the driver is slow to import
 
     if kind == "milliseconds":
         return ns // 1_000_000

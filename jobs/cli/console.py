@@ -29,11 +29,14 @@ PIPE_WIDTH = 110  # characters per line where stdout is no terminal
 @contextmanager
 def open_with_progress(config: Path | None, what: str) -> Iterator[tuple[Workspace, Report]]:
     """Open the configured project and show progress while the `with` block works."""
-    from ringfence.jobs.cli.progress import server_progress, show_progress
     from ringfence.jobs.config.load import load
-    from ringfence.jobs.project.workspace import open_workspace
+    from ringfence.jobs.project.connection_check import check_connection
 
     settings = load(config)
+    check_connection(settings)  # before anything is imported that takes its time
+    from ringfence.jobs.cli.progress import server_progress, show_progress
+    from ringfence.jobs.project.workspace import open_workspace
+
     with (
         show_progress(what) as report,
         open_workspace(settings, server_progress(report)) as workspace,

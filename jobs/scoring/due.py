@@ -51,8 +51,9 @@ def find_due(
     without_set = ~mirror.evaluated
     already_known = without_set & (mirror.classes != UNKNOWN)
     candidates = np.flatnonzero(without_set & (mirror.classes == UNKNOWN))
-    alone = neighbour_counts(graph, candidates) == 0
-    waits = alone if rule == "EdgeEx" else np.zeros_like(alone)
+    waits = np.zeros(len(candidates), np.bool_)
+    if rule == "EdgeEx" and len(candidates):
+        waits = neighbour_counts(graph, candidates) == 0
     if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
         times = due_rows(policy, mirror.created_ns[candidates], mirror.watermark_ns or 0)
         waits[times.waiting] = True

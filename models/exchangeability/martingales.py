@@ -26,9 +26,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any, Literal
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
@@ -98,16 +98,25 @@ def _game(place: Callable[..., None], jump: Callable[..., float]) -> Play:
     return play
 
 
-_njit = numba.njit()
 _BETS: dict[MartingaleKind, int] = {"jumper": 3, "mixture": 10}
 _PLAIN: dict[MartingaleKind, Play] = {
     "jumper": _game(_jumper_bets, _constant_jump),
     "mixture": _game(_mixture_bets, _fading_jump),
 }
-_COMPILED: dict[MartingaleKind, Play] = {
-    "jumper": _njit(_game(_njit(_jumper_bets), _njit(_constant_jump))),
-    "mixture": _njit(_game(_njit(_mixture_bets), _njit(_fading_jump))),
-}
+
+
+@cache
+def _compiled(kind: MartingaleKind) -> Play:
+    """The loop by numba, which is imported when a thousand p-values ask for it."""
+    from numba import njit as numba_njit
+
+    njit: Any = numba_njit
+    place, jump = {
+        "jumper": (_jumper_bets, _constant_jump),
+        "mixture": (_mixture_bets, _fading_jump),
+    }[kind]
+    play: Play = njit(_game(njit(place), njit(jump)))
+    return play
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +163,7 @@ class Martingale:
 
     def update_all(self, p: npt.ArrayLike) -> tuple[Martingale, Floats]:
         """The state after p-values [m], to the bit that of m updates, and the log capitals [m]."""
-        return self._after(np.asarray(p, dtype=np.float64), _COMPILED[self.kind])
+        return self._after(np.asarray(p, dtype=np.float64), _compiled(self.kind))
 
     def alarm(self, delta: float) -> bool:
         """Whether the capital ever reached 1 / delta; a false alarm has probability <= delta."""

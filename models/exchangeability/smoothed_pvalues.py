@@ -33,9 +33,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from ringfence.models import compile as compilation
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -110,7 +111,7 @@ def _draw(ranks: Ints, u: Floats, gaps: int, seen: Ints, p: Floats) -> None:
         total += 1
 
 
-_draw_compiled = numba.njit()(_draw)
+_draw_compiled = compilation.compiled(_draw)
 
 
 def smoothed_p_values(

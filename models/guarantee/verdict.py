@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from ringfence.models.guarantee.anytime import ANYTIME_DELTA, anytime_low, log_evidence
 from ringfence.models.guarantee.law import calibration_odds, coverage_band, coverage_p_value
@@ -122,7 +122,7 @@ def labels_needed(n: float, alpha: float) -> int:
     a, b = calibration_odds(n, alpha)
     if a <= 0 or b <= 0:
         return 1
-    goal: float = min(1 - 3 * alpha, float(beta.ppf(BROKEN_P, a, b)) - 0.05)
+    goal: float = min(1 - 3 * alpha, float(betaincinv(a, b, BROKEN_P)) - 0.05)
     sizes: tuple[int, ...] = (*range(10, 100, 10), *range(100, 2_001, 50))
     for m in sizes:
         if coverage_p_value(n, m, math.floor(goal * m), alpha) < BROKEN_P:

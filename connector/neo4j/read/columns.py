@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from neo4j.vector import Vector
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.keys import MAX_KEY_CHARS, encode_key
+from ringfence.connector.neo4j.bolt import Vector
 from ringfence.connector.neo4j.read.vectors import numbers
 from ringfence.connector.records import RejectedNode
 

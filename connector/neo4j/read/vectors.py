@@ -7,8 +7,9 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from neo4j.vector import Vector
 from numpy.typing import NDArray
+
+from ringfence.connector.neo4j.bolt import Vector
 
 MAX_VECTOR_NUMBERS = 4096  # Neo4j's limit
 MAX_FLOAT32 = float(np.finfo(np.float32).max)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from neo4j import ManagedTransaction
 from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 

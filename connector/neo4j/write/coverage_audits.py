@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from neo4j import ManagedTransaction
-
+from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.times import datetime_of
 from ringfence.connector.neo4j.write.fence import write_fenced

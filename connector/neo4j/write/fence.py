@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from neo4j import ManagedTransaction
-
 from ringfence.connector.errors import LeaseLost
+from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 
 if TYPE_CHECKING:

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from neo4j import ManagedTransaction
-
 from ringfence.connector import fault_points
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.times import datetime_of

@@ -28,14 +28,16 @@ def audit(
     as_json: AsJson = False,
 ) -> None:
     """Take in classes that became known and say whether the promise was kept (exit 4: alarm)."""
-    from ringfence.jobs.auditing.audit import coverage_as_of, run_audit
-    from ringfence.jobs.config.load import load
-
     if as_of is not None:
+        from ringfence.jobs.auditing.audit import coverage_as_of
+        from ringfence.jobs.config.load import load
+
         rows = coverage_as_of(load(config), as_of)
         print_report(rows, as_json, lambda rows: print_as_of(rows, as_of))
         return
     with open_with_progress(config, "auditing") as (workspace, report):
+        from ringfence.jobs.auditing.audit import run_audit
+
         done = run_audit(workspace, report)
     print_report(done, as_json, print_audit)
     if done.alarm:

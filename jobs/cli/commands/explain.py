@@ -20,9 +20,9 @@ def explain(
     as_json: AsJson = False,
 ) -> None:
     """Show one node's set with its p-values, run, chain entry, neighbours and class when known."""
-    from ringfence.jobs.views.explain import run_explain
-
     with open_with_progress(config, "reading") as (workspace, _):
+        from ringfence.jobs.views.explain import run_explain
+
         explanation = run_explain(workspace, key)
     print_report(explanation, as_json, print_explanation)
 

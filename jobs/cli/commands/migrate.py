@@ -8,9 +8,9 @@ from ringfence.jobs.cli.options import AsJson, Config
 
 def migrate(config: Config = None, as_json: AsJson = False) -> None:
     """Bring the SQL store and the graph to this version; doing it twice does no harm."""
-    from ringfence.jobs.setup.migrate import run_migrations
-
     with open_with_progress(config, "migrating") as (workspace, _):
+        from ringfence.jobs.setup.migrate import run_migrations
+
         done = run_migrations(workspace)
     print_report({"done": done}, as_json, print_migrations)
 

@@ -24,9 +24,9 @@ def reconcile(
     as_json: AsJson = False,
 ) -> None:
     """Find missed, deleted and damaged nodes, relationships and sets; list or repair them."""
-    from ringfence.jobs.integrity.reconcile import run_reconcile
-
     with open_with_progress(config, "comparing") as (workspace, report):
+        from ringfence.jobs.integrity.reconcile import run_reconcile
+
         done = run_reconcile(workspace, repair=repair, progress=report)
     next_step = with_config("ringfence reconcile --repair", config)
     print_report(done, as_json, lambda done: print_reconciliation(done, next_step))

@@ -20,9 +20,9 @@ def rescore(
     as_json: AsJson = False,
 ) -> None:
     """Evaluate nodes again on purpose: kept apart, without a guarantee, outside the audit."""
-    from ringfence.jobs.scoring.rescore import run_rescoring
-
     with open_with_progress(config, "evaluating again") as (workspace, report):
+        from ringfence.jobs.scoring.rescore import run_rescoring
+
         done = run_rescoring(workspace, keys, reason, report)
     print_report(done, as_json, print_rescores)
 

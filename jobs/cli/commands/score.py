@@ -17,9 +17,9 @@ RUN_COLUMNS = ("run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive", "
 
 def score(config: Config = None, as_json: AsJson = False) -> None:
     """Evaluate the nodes that are new since the last run and write their prediction sets."""
-    from ringfence.jobs.scoring.score import run_scoring
-
     with open_with_progress(config, "scoring") as (workspace, report):
+        from ringfence.jobs.scoring.score import run_scoring
+
         done = run_scoring(workspace, report)
     print_report(done, as_json, print_run)
 

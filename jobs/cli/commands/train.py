@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 def train(config: Config = None, as_json: AsJson = False) -> None:
     """Train a new model version on the labelled nodes and set its calibration nodes aside."""
-    from ringfence.jobs.training.train import run_training
-
     with open_with_progress(config, "training") as (workspace, report):
+        from ringfence.jobs.training.train import run_training
+
         most = workspace.settings.model.max_epochs
         trained = run_training(
             workspace, report, lambda epoch: report("training, epochs", epoch.number + 1, most)

@@ -23,9 +23,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check that everything on record is still what was decided (exit 1: something is not)."""
-    from ringfence.jobs.integrity.verify import run_verification
-
     with open_with_progress(config, "verifying") as (workspace, _):
+        from ringfence.jobs.integrity.verify import run_verification
+
         done = run_verification(workspace, with_py2neo=second_client)
     print_report(done, as_json, print_verification)
     if done.problems:

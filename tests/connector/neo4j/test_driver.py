@@ -1,5 +1,8 @@
 """The driver's exceptions become found, needed, next."""
 
+import subprocess
+import sys
+
 import pytest
 from neo4j.exceptions import Neo4jError
 
@@ -31,3 +34,15 @@ def _fail_a_result_with_another(opened):
         with pytest.raises(Neo4jError):
             transaction.run("RETURN 1 / 0").consume()
         list(rows)
+
+
+@pytest.mark.parametrize(
+    ("first", "with_pandas"), [("import ringfence.connector.neo4j.bolt", False), ("pass", True)]
+)
+def test_the_driver_is_imported_without_pandas_which_is_there_afterwards(first, with_pandas):
+    """The second case is the control: by itself the driver brings pandas along."""
+    code = f"{first}\nimport sys, neo4j\nprint('pandas' in sys.modules)\nimport pandas, pyarrow"
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == str(with_pandas)

@@ -215,3 +215,13 @@ def test_a_file_that_vanished_is_missed_and_not_replaced_by_an_empty_one(tmp_pat
     with pytest.raises(StoreError, match="bring it back"), opened.transaction():
         pass
     assert not path.exists()
+
+
+def test_revisions_by_the_names_of_their_files_are_alembics(store):
+    from alembic.script import ScriptDirectory
+
+    with store.reading() as connection:
+        scripts = ScriptDirectory.from_config(migrate._alembic(connection))
+    walked = [script.revision for script in scripts.walk_revisions()]
+    assert migrate.revisions() == walked[::-1]
+    assert migrate.revisions()[-1] == scripts.get_current_head()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.neo4j.driver import check_uri
+from ringfence.connector.neo4j.address import check_uri
 from ringfence.jobs.config.load import known_keys, load, variable
 from ringfence.jobs.config.reference import reference
 

@@ -180,3 +180,9 @@ def test_a_rule_that_holds_is_rejected_as_seldom_as_promised(kind):
         for seed in range(400)
     )
     assert rejected <= stats.binom.ppf(0.999, 400, 0.05)
+
+
+def test_ranks_are_those_of_scipy_which_is_slow_to_import():
+    rng = np.random.default_rng(3)
+    for values in (rng.integers(0, 9, 200), rng.random(50), np.empty(0, np.int64), np.full(4, 7)):
+        assert np.array_equal(arrival_tests._ranks(values), stats.rankdata(values))

@@ -125,3 +125,11 @@ def test_a_biased_sample_is_called_so_and_a_fair_one_is_not():
 
     assert "biased sample" in compare(rng.random(4_000) < degree / 12)[1]
     assert compare(rng.random(4_000) < 0.5)[0] < 0.1
+
+
+def test_the_quantile_of_the_beta_law_is_that_of_scipys_distribution():
+    from scipy.special import betaincinv
+    from scipy.stats import beta
+
+    for a, b in ((55.0, 6.0), (901.0, 100.0), (5.5, 0.75), (1.0, 1.0)):
+        assert float(betaincinv(a, b, BROKEN_P)) == float(beta.ppf(BROKEN_P, a, b))

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from neo4j.exceptions import BrokenRecordError
 from numpy.typing import NDArray
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mapping import NodeMapping, TypedMapping
 from ringfence.connector.mirror.typed import RawBlock, context_key
 from ringfence.connector.mirror.typed.mirror import CLASSIFIED
+from ringfence.connector.neo4j.bolt import BrokenRecordError
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import NodeBlock, node_block

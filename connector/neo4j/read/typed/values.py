@@ -6,11 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from neo4j.spatial import Point
-from neo4j.time import Date, DateTime, Duration, Time
-from neo4j.vector import Vector
-
 from ringfence.connector.mirror.typed.values import RawDuration, RawPoint
+from ringfence.connector.neo4j.bolt import Date, DateTime, Duration, Point, Time, Vector
 from ringfence.connector.neo4j.read.vectors import numbers
 
 PLAIN = frozenset({int, float, str, bool, bytes, type(None)})
