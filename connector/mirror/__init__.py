@@ -1,10 +1,11 @@
 """The local mirror: the graph's nodes and relationships as mapped columns.
 
 A run reads from Neo4j only what is new. The mirror is a cache: it can be thrown away at any time
-and is rebuilt from Neo4j when it is missing, torn, of another graph or mapping, or when the count
-store says that nodes were missed or deleted.
+and is rebuilt from Neo4j when it is missing, torn, or of another graph or mapping. Nodes and
+relationships that were deleted, and properties that changed, are taken over where they stand.
 """
 
+from ringfence.connector.mirror.compaction import compact, is_compaction_due
 from ringfence.connector.mirror.files import (
     FILE,
     PART,
@@ -18,6 +19,6 @@ from ringfence.connector.mirror.files import (
 from ringfence.connector.mirror.mirror import UNKNOWN, Mirror, create
 
 __all__ = [
-    "FILE", "PART", "UNKNOWN", "Mirror", "create", "exists", "forget_part", "load", "load_part",
-    "save", "save_part",
+    "FILE", "PART", "UNKNOWN", "Mirror", "compact", "create", "exists", "forget_part",
+    "is_compaction_due", "load", "load_part", "save", "save_part",
 ]  # fmt: skip

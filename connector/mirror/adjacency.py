@@ -1,4 +1,4 @@
-"""Relationships by node: a sorted base in mapped files, and what came since beside it.
+"""Relationships by node: a sorted base in mapped files, and what came and went since beside it.
 
 A relationship stands at both of its ends, packed as `format` says.
 """
@@ -12,16 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror.columns import Column, written
+from ringfence.connector.mirror.entries import (
+    Grouped,
+    among,
+    at_both_ends,
+    distinct,
+    group_by_node,
+    last_words,
+    with_arrows,
+    without_arrows,
+)
 from ringfence.connector.mirror.format import (
     NODE_SHIFT,
     OTHER_AND_CODE_MASK,
     OTHER_SHIFT,
     Ints,
     Packed,
+    arrow_of,
     pack_entries,
     points_here,
     relationship_code,
-    turn_to_source,
+    removal_of,
     unpack_codes,
     unpack_ends,
     unpack_types,
@@ -34,10 +45,11 @@ MIN_LATE_ENTRIES_TO_MERGE = 200_000  # fewer are never worth a merge
 
 @dataclass(slots=True)
 class Adjacency:
-    """offsets int64 [nodes + 1], others int32, codes uint8: the base. log uint64: what came since.
+    """offsets int64 [nodes + 1], others int32, codes uint8: the base. log uint64: changes since.
 
-    `late` holds the log's entries at both ends, sorted. `marks` says at which version the log had
-    which length; `changed` int64 [nodes] when each node's relationships last changed.
+    `late` holds what the log added, at both ends, sorted; `removed` what it took from the base,
+    likewise. `marks` says at which version the log had which length; `changed` int64 [nodes] when
+    each node's relationships last changed.
     """
 
     folder: Path
@@ -49,6 +61,7 @@ class Adjacency:
     marks: list[tuple[int, int, int]] = field(default_factory=list)
     changed: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     late: Packed = field(default_factory=lambda: np.empty(0, np.uint64))
+    removed: Packed = field(default_factory=lambda: np.empty(0, np.uint64))
     pending: list[Packed] = field(default_factory=list)
 
     @classmethod
@@ -66,21 +79,28 @@ class Adjacency:
     @property
     def count(self) -> int:
         """How many distinct relationships there are."""
-        return self.others.rows // 2 + self.log.rows
+        return (self.others.rows - len(self.removed) + len(self.late)) // 2
 
     def recall(self) -> None:
-        """Rebuild what is held in memory from the files: the late part and the stamps."""
+        """Rebuild what is held in memory from the files: late and removed part, and stamps."""
         nodes = self.marks[-1][0] if self.marks else self.stamps.rows
         self.changed = np.zeros(nodes, np.int64)
         self.changed[: self.stamps.rows] = self.stamps.array
-        arrows = self.log.array
+        logged = self.log.array
         node, row = self.stamps.rows, 0
         for nodes, rows, version in self.marks:
             self.changed[node:nodes] = version
-            for ends in unpack_ends(arrows[row:rows]):
+            for ends in unpack_ends(logged[row:rows]):
                 self.changed[ends] = version
             node, row = nodes, rows
-        self.late = np.sort(np.concatenate([arrows, turn_to_source(arrows)]))
+        self.late = self.removed = np.empty(0, np.uint64)
+        if points_here(logged).all():
+            self.late = at_both_ends(logged)
+            return
+        logged = last_words(logged)
+        arrows, in_base = arrow_of(logged), self._in_base(arrow_of(logged))
+        self.late = at_both_ends(arrows[points_here(logged) & ~in_base])
+        self.removed = at_both_ends(arrows[~points_here(logged) & in_base])
 
     def grow(self, nodes: int, version: int) -> None:
         """Make room for new nodes."""
@@ -100,23 +120,57 @@ class Adjacency:
         """Sort what is pending into the late part and the log."""
         if not self.pending:
             return
-        arrows = _distinct(np.concatenate(self.pending))
+        arrows = distinct(np.concatenate(self.pending))
         self.pending = []
-        arrows = arrows[~_among(arrows, self.late)]
-        arrows = arrows[~self._in_base(arrows)]
+        arrows = arrows[~among(arrows, self.late)]
+        in_base = self._in_base(arrows)
+        back = in_base & among(arrows, self.removed)
+        arrows, in_base = arrows[~in_base | back], in_base[~in_base | back]
         if not len(arrows):
             return
-        self.log.append(arrows)
+        self._log(arrows, arrows, version)
+        self.removed = without_arrows(self.removed, arrows[in_base])
+        self.late = with_arrows(self.late, arrows[~in_base])
+
+    def remove(self, source: Ints, target: Ints, kinds: Ints, version: int) -> int:
+        """Take relationships away; return how many of them there were."""
+        codes = kinds.astype(np.uint64) * np.uint64(2) + np.uint64(1)
+        return self._remove(distinct(pack_entries(target, source, codes)), version)
+
+    def take_over(self, other: Adjacency, version: int) -> None:
+        """Come to hold what another one of the same nodes holds; only differences count as new."""
+        self.settle(version)
+        gone, came = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
+        for start in range(0, len(self.changed), NODES_PER_MERGE_STEP):
+            stop = min(start + NODES_PER_MERGE_STEP, len(self.changed))
+            mine, theirs = self.entries(start, stop), other.entries(start, stop)
+            gone.append(mine[points_here(mine) & ~among(mine, theirs)])
+            came.append(theirs[points_here(theirs) & ~among(theirs, mine)])
+        self._remove(np.concatenate(gone), version)
+        self.pending.append(np.concatenate(came))
+        self.settle(version)
+
+    def _remove(self, arrows: Packed, version: int) -> int:
+        self.settle(version)
+        late, in_base = among(arrows, self.late), self._in_base(arrows)
+        in_base &= ~among(arrows, self.removed)
+        gone = arrows[late | in_base]
+        if len(gone):
+            self._log(removal_of(gone), gone, version)
+            self.late = without_arrows(self.late, arrows[late])
+            self.removed = with_arrows(self.removed, arrows[in_base])
+        return len(gone)
+
+    def _log(self, logged: Packed, arrows: Packed, version: int) -> None:
+        self.log.append(logged)
         for ends in unpack_ends(arrows):
             self.changed[ends] = version
-        self.late = np.sort(
-            np.concatenate([self.late, arrows, turn_to_source(arrows)]), kind="stable"
-        )
 
     def is_due(self) -> bool:
-        """Whether the late part has grown so large that a merge pays."""
+        """Whether so much has come and gone that a merge pays."""
         first = self.offsets.rows == 0 and len(self.changed) > 0
-        return first or len(self.late) > max(MIN_LATE_ENTRIES_TO_MERGE, self.others.rows // 8)
+        beside = len(self.late) + len(self.removed)
+        return first or beside > max(MIN_LATE_ENTRIES_TO_MERGE, self.others.rows // 8)
 
     def merge(self, version: int) -> None:
         """Write a new base that holds the late part; the old files stay until the next save.
@@ -126,7 +180,7 @@ class Adjacency:
         """
         nodes = len(self.changed)
         name = self.folder.joinpath
-        tag = f"{version}.{self.count}"
+        tag = self._unused_tag(version)
         offsets = np.zeros(nodes + 1, np.int64)
         others = Column(name(f"others.{tag}"), np.int32)
         codes = Column(name(f"codes.{tag}"), np.uint8)
@@ -141,11 +195,18 @@ class Adjacency:
         self.others, self.codes = others, codes
         self.stamps = written(name(f"stamps.{tag}"), self.changed)
         self.log = Column(name(f"log.{tag}"), np.uint64)
-        self.late, self.marks = np.empty(0, np.uint64), []
+        self.late = self.removed = np.empty(0, np.uint64)
+        self.marks = []
+
+    def _unused_tag(self, version: int) -> str:
+        number = 0
+        while (self.folder / f"others.{version}.{number}").exists():
+            number += 1
+        return f"{version}.{number}"
 
     def entries(self, start: int, stop: int) -> Packed:
         """Return all entries of the nodes start .. stop, packed and sorted."""
-        low, high = np.searchsorted(self.late, np.array([start, stop], np.uint64) << NODE_SHIFT)
+        low, high = np.searchsorted(self.late, _bounds(start, stop))
         late = self.late[low:high]
         if start + 1 >= self.offsets.rows:
             return late
@@ -153,16 +214,32 @@ class Adjacency:
         nodes = np.repeat(np.arange(start, start + len(offsets) - 1), np.diff(offsets))
         part = slice(int(offsets[0]), int(offsets[-1]))
         base = pack_entries(nodes, self.others.array[part], self.codes.array[part])
+        if len(self.removed):
+            low, high = np.searchsorted(self.removed, _bounds(start, stop))
+            base = base[~among(base, self.removed[low:high])]
         return np.sort(np.concatenate([base, late]), kind="stable") if len(late) else base
 
-    def starting_at(self, rows: Ints) -> Ints:
-        """Return (source, target, type) of the relationships that start at some nodes [3, m]."""
+    def entries_of(self, rows: Ints) -> Packed:
+        """Return all entries of some nodes, which ascend, packed and sorted."""
         ends = np.flatnonzero(np.diff(rows) != 1) + 1
         runs = [part for part in np.split(rows, ends) if len(part)]
         parts = [self.entries(int(part[0]), int(part[-1]) + 1) for part in runs]
-        entries = np.concatenate([np.empty(0, np.uint64), *parts])
+        return np.concatenate([np.empty(0, np.uint64), *parts])
+
+    def starting_at(self, rows: Ints) -> Ints:
+        """Return (source, target, type) of the relationships that start at some nodes [3, m]."""
+        entries = self.entries_of(rows)
         entries = entries[~points_here(entries)]
         return np.stack([*unpack_ends(entries), unpack_types(entries)])
+
+    def touching(self, rows: Ints) -> Ints:
+        """Return (source, target, type) of the relationships that touch some nodes [3, m]."""
+        entries = self.entries_of(rows)
+        here = points_here(entries)
+        ends, others = unpack_ends(entries)
+        source, target = np.where(here, others, ends), np.where(here, ends, others)
+        found = np.stack([source, target, unpack_types(entries)])
+        return np.asarray(np.unique(found, axis=1))
 
     def edges(self) -> Ints:
         """Return (source, target, type) of all relationships, int64 [3, E]; for small graphs."""
@@ -178,12 +255,13 @@ class Adjacency:
         order = np.lexsort((kind, target, source))
         return np.stack([source[order], target[order], kind[order]])
 
-    def late_part(self) -> tuple[Ints, Ints, NDArray[np.int32], NDArray[np.uint8]]:
+    def late_part(self) -> Grouped:
         """Return the late part by node: nodes [m], offsets [m + 1], others, codes."""
-        node, other = unpack_ends(self.late)
-        nodes, starts = np.unique(node, return_index=True)
-        offsets = np.append(starts, len(node)).astype(np.int64)
-        return nodes, offsets, other.astype(np.int32), unpack_codes(self.late)
+        return group_by_node(self.late)
+
+    def removed_part(self) -> Grouped:
+        """Return what of the base is removed, likewise."""
+        return group_by_node(self.removed)
 
     def _in_base(self, entries: Packed) -> NDArray[np.bool_]:
         """Which entries the base holds: a binary search inside each one's node, all at once."""
@@ -209,17 +287,6 @@ class Adjacency:
         return other << int(OTHER_SHIFT) | self.codes.array[places].astype(np.int64)
 
 
-def _distinct(values: Packed) -> Packed:
-    """Sorted, each once; sorting is several times faster than the hashing that np.unique does."""
-    ordered = np.sort(values)
-    first = np.ones(len(ordered), np.bool_)
-    first[1:] = ordered[1:] != ordered[:-1]
-    distinct: Packed = ordered[first]
-    return distinct
-
-
-def _among(values: Packed, ordered: Packed) -> NDArray[np.bool_]:
-    if not len(ordered):
-        return np.zeros(len(values), np.bool_)
-    at = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    return np.asarray(ordered[at] == values)
+def _bounds(start: int, stop: int) -> Packed:
+    """Entries of the nodes start .. stop lie between these two."""
+    return np.array([start, stop], np.uint64) << NODE_SHIFT

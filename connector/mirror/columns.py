@@ -36,6 +36,7 @@ class Column:
         self.rows = rows
         self.checksum = checksum
         self._mapped: NDArray[Any] | None = None
+        self._other: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
 
     @property
     def row_bytes(self) -> int:
@@ -48,6 +49,12 @@ class Column:
         if self._mapped is None:
             self._mapped = self._map()
         return self._mapped
+
+    def show(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
+        """Let the array have other values at some rows; the file stays as it is."""
+        self._other.append((rows, values))
+        if self._mapped is not None:
+            self._mapped[rows] = values
 
     def append(self, values: NDArray[Any]) -> None:
         """Write rows behind the last one."""
@@ -99,8 +106,10 @@ class Column:
         shape = (self.rows,) if self.width is None else (self.rows, self.width)
         if 0 in shape:
             return np.empty(shape, self.kind)
-        mapped = np.memmap(self.path, self.kind, mode="c", shape=shape)
-        return mapped.view(np.ndarray)
+        mapped = np.memmap(self.path, self.kind, mode="c", shape=shape).view(np.ndarray)
+        for rows, values in self._other:
+            mapped[rows] = values
+        return mapped
 
 
 def column_from(folder: Path, facts: dict[str, Any], trusted: bool) -> Column:
@@ -118,20 +127,6 @@ def written(path: Path, values: NDArray[Any]) -> Column:
     column = Column(path, values.dtype, values.shape[1] if values.ndim == 2 else None)
     column.append(values)
     return column
-
-
-def replaced(column: Column, name: str, rows: NDArray[Any], values: NDArray[Any]) -> Column:
-    """Return a copy of a column, in a file of its own, that holds `values` at `rows`."""
-    path = column.path.with_name(name)
-    path.unlink(missing_ok=True)
-    copy = Column(path, column.kind, column.width)
-    step = max(1, CHECKSUM_CHUNK_BYTES // max(column.row_bytes, 1))
-    for start in range(0, column.rows, step):
-        part = np.array(column.array[start : start + step])
-        inside = (rows >= start) & (rows < start + step)
-        part[rows[inside] - start] = values[inside]
-        copy.append(part)
-    return copy
 
 
 def _seal(path: Path) -> list[int]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.connector.files import write_atomically
 from ringfence.connector.mirror.adjacency import Adjacency
@@ -18,9 +19,11 @@ from ringfence.connector.mirror.columns import Column, TornColumn, column_from, 
 from ringfence.connector.mirror.key_index import Keys
 from ringfence.connector.mirror.locks import SUFFIX, claim
 from ringfence.connector.mirror.mirror import Mirror
+from ringfence.connector.mirror.patches import Patches
 from ringfence.connector.records import RejectedNode
 
-FORMAT = 3
+FORMAT = 4  # 4: removed relationships in the log, gaps, patches
+READABLE_FORMATS = (3, 4)  # a mirror of 3 has none of those
 FILE = "mirror.json"
 PART = "reading.json"  # a first read that isn't finished
 MAX_MARKS = 1_000
@@ -69,7 +72,7 @@ def _load(path: Path, identity: str) -> Mirror | None:
     folder = path.parent
     try:
         meta = _read(path)
-        if meta["format"] != FORMAT or meta["identity"] != identity:
+        if meta["format"] not in READABLE_FORMATS or meta["identity"] != identity:
             return None
         held = claim(folder, meta["epoch"])
         if held is None:
@@ -118,6 +121,7 @@ def _write_manifest(
     """Bring all columns to the disk, then their description; return the names of their files."""
     columns = _columns(mirror)
     columns["evaluated"] = written(mirror.folder / f"evaluated.{tag}", mirror.evaluated)
+    columns["gone"] = written(mirror.folder / f"gone.{tag}", _trimmed(mirror.keys.gone))
     columns["sources"] = written(mirror.folder / f"sources.{tag}", mirror.sources_read)
     for column in columns.values():
         column.sync()
@@ -157,7 +161,14 @@ def _columns(mirror: Mirror) -> dict[str, Column]:
         "text": keys.text, "ends": keys.ends, "hashes": keys.hashes, "rows": keys.rows,
         "offsets": near.offsets, "others": near.others, "codes": near.codes,
         "stamps": near.stamps, "log": near.log,
+        **mirror.patches.columns(),
     }  # fmt: skip
+
+
+def _trimmed(flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Flags up to the last one that is set: most mirrors have none."""
+    found = np.flatnonzero(flags)
+    return flags[: found[-1] + 1] if len(found) else flags[:0]
 
 
 def _open(place: Path, meta: dict[str, Any]) -> Mirror:
@@ -168,16 +179,21 @@ def _open(place: Path, meta: dict[str, Any]) -> Mirror:
         [(nodes, rows, version) for nodes, rows, version in meta["marks"]],
     )  # fmt: skip
     adjacency.recall()
-    return Mirror(
+    patches = Patches.empty(place, meta["width"])
+    if "patch_rows" in found:
+        patches = Patches(*(found[name] for name in patches.columns()))
+    gone = np.array(found["gone"].array, np.bool_) if "gone" in found else None
+    mirror = Mirror(
         identity=meta["identity"],
         width=meta["width"],
         folder=place,
         epoch=meta["epoch"],
-        keys=Keys(found["text"], found["ends"], found["hashes"], found["rows"]),
+        keys=Keys(found["text"], found["ends"], found["hashes"], found["rows"], gone),
         adjacency=adjacency,
         class_column=found["classes"],
         created_column=found["created_ns"],
         feature_column=found["features"],
+        patches=patches,
         version=meta["version"],
         watermark_ns=meta["watermark_ns"],
         seq=meta["seq"],
@@ -197,6 +213,8 @@ def _open(place: Path, meta: dict[str, Any]) -> Mirror:
         checked=meta.get("checked", 0),
         members_checked=meta.get("members_checked", 0),
     )
+    mirror.show_patches()
+    return mirror
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -3,8 +3,9 @@
 A relationship stands at both of its ends as (other end, code). The code is the relationship type
 times two, plus one at the end that the relationship points to. An entry is packed into one number,
 ``node << 36 | other << 8 | code``, so that sorting, finding and merging are operations on plain
-arrays: 2^28 nodes and 2^7 types fit. The networks' kernels in `models/inference` read the same
-codes; a test compares the two.
+arrays: 2^28 nodes and 2^7 types fit. A log holds entries at the end that relationships point to;
+one that is removed stands there with the code of the other end. The networks' kernels in
+`models/inference` read the same codes; a test compares the two.
 """
 
 from __future__ import annotations
@@ -59,6 +60,21 @@ def unpack_codes(entries: Packed) -> NDArray[np.uint8]:
 def points_here(entries: Packed) -> NDArray[np.bool_]:
     """Return which entries stand at the end that their relationship points to."""
     return np.asarray((entries & np.uint64(1)) == 1)
+
+
+def removal_of(arrows: Packed) -> Packed:
+    """Return how a log says that relationships, as they stand at their targets, are no more.
+
+    >>> arrow = pack_entries(np.array([5]), np.array([7]), np.uint64(3))
+    >>> points_here(removal_of(arrow)), bool((arrow_of(removal_of(arrow)) == arrow).all())
+    (array([False]), True)
+    """
+    return np.asarray(arrows & ~np.uint64(1))
+
+
+def arrow_of(logged: Packed) -> Packed:
+    """Return the relationships that a log adds or removes, as they stand at their targets."""
+    return np.asarray(logged | np.uint64(1))
 
 
 def unpack_types(entries: Packed) -> Ints:

@@ -14,17 +14,17 @@ MAX_TABLE_PLACES_PER_KEY = 4  # where values lie further apart, they are sorted 
 class Integers:
     """Rows by value: a plain table where the values lie close together, else sorted values."""
 
-    def __init__(self, values: Ints) -> None:
+    def __init__(self, values: Ints, rows: Ints) -> None:
         self.count = len(values)
         self.low = int(values.min())
         span = int(values.max()) - self.low + 1
         self.table = None
         if span <= MAX_TABLE_PLACES_PER_KEY * self.count:
             self.table = np.full(span, ABSENT, np.int32)
-            self.table[values - self.low] = np.arange(self.count, dtype=np.int32)
+            self.table[values - self.low] = rows
         else:
-            self.rows = np.argsort(values, kind="stable")
-            self.ordered = values[self.rows]
+            order = np.argsort(values, kind="stable")
+            self.rows, self.ordered = rows[order], values[order]
 
     def find(self, wanted: Ints) -> Ints:
         """Return the row of each value, -1 where there is none."""

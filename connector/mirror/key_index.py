@@ -24,12 +24,22 @@ class Keys(Sequence[str]):
     """Typed keys by row, and rows by key.
 
     text uint8 and ends int64 [n]: key i is text[ends[i - 1] : ends[i]]. hashes uint64, sorted, with
-    rows int32, cover the first keys; the later ones stand in a dictionary.
+    rows int32, cover the first keys; the later ones stand in a dictionary. A row that is `gone`,
+    bool [n], keeps its text and is found no more; its key may come again in another row.
     """
 
-    def __init__(self, text: Column, ends: Column, hashes: Column, rows: Column) -> None:
+    def __init__(
+        self,
+        text: Column,
+        ends: Column,
+        hashes: Column,
+        rows: Column,
+        gone: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.text, self.ends, self.hashes, self.rows = text, ends, hashes, rows
-        self._tail = {key: row for row, key in self._from(hashes.rows)}
+        self.gone = np.zeros(len(self), np.bool_)
+        self.gone[: 0 if gone is None else len(gone)] = gone if gone is not None else False
+        self._tail = {key: row for row, key in self._from(hashes.rows) if not self.gone[row]}
         self._integers: Integers | None = None
 
     @classmethod
@@ -88,9 +98,23 @@ class Keys(Sequence[str]):
         self.ends.append(ends + self.text.rows)
         self.text.append(text)
         self._tail.update(zip(fresh, new.tolist(), strict=True))
+        self.gone = np.append(self.gone, np.zeros(len(fresh), np.bool_))
         if len(self._tail) > max(MAX_UNSORTED_KEYS, self.hashes.rows // 4):
             self.sort_in()
         return rows
+
+    def remove(self, rows: Ints) -> None:
+        """Let rows be found no more; they keep their place."""
+        self.gone[rows] = True
+        for row in rows.tolist():
+            key = self[row]
+            if self._tail.get(key) == row:
+                del self._tail[key]
+        self._integers = None
+
+    def find_gone(self, keys: Sequence[str]) -> set[str]:
+        """Return those of some keys that a removed row had."""
+        return {self[row] for row in np.flatnonzero(self.gone).tolist()}.intersection(keys)
 
     def find(self, keys: Sequence[str]) -> Ints:
         """Return the row of each key, -1 where there is none."""
@@ -108,9 +132,10 @@ class Keys(Sequence[str]):
         return table.find(values)
 
     def _table(self) -> Integers | None:
-        if self._integers is None or self._integers.count != len(self):
-            values = integers_in(self.text.array, self.ends.array)
-            self._integers = None if values is None else Integers(values)
+        here = np.flatnonzero(~self.gone)
+        if self._integers is None or self._integers.count != len(here):
+            values = integers_in(self.text.array, self.ends.array) if len(here) else None
+            self._integers = None if values is None else Integers(values[here], here)
         return self._integers
 
     def sort_in(self) -> None:
@@ -134,8 +159,8 @@ class Keys(Sequence[str]):
         at = np.minimum(np.searchsorted(hashes, wanted), len(hashes) - 1)
         rows = np.where(hashes[at] == wanted, self.rows.array[at].astype(np.int64), ABSENT)
         hits = np.flatnonzero(rows != ABSENT)
-        wrong = hits[~self._same_text(rows[hits], text, ends, hits)]
-        for place in wrong.tolist():  # another key with the same hash stands first
+        wrong = hits[~self._same_text(rows[hits], text, ends, hits) | self.gone[rows[hits]]]
+        for place in wrong.tolist():  # another key with the same hash, or a removed row, is first
             rows[place] = self._among_equals(keys[place], wanted[place])
         return rows
 
@@ -154,7 +179,7 @@ class Keys(Sequence[str]):
     def _among_equals(self, key: str, value: Any) -> int:
         low, high = np.searchsorted(self.hashes.array, [value, value + np.uint64(1)])
         rows = self.rows.array[low:high].tolist()
-        return next((row for row in rows if self[row] == key), ABSENT)
+        return next((row for row in rows if not self.gone[row] and self[row] == key), ABSENT)
 
 
 def _picked(keys: Sequence[str], places: Ints) -> Sequence[str]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +15,12 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import GraphError
 from ringfence.connector.files import make_private_folder
 from ringfence.connector.mirror.adjacency import Adjacency
-from ringfence.connector.mirror.columns import Column, replaced
+from ringfence.connector.mirror.columns import Column
 from ringfence.connector.mirror.format import MAX_RELATIONSHIP_TYPES
 from ringfence.connector.mirror.integer_keys import ABSENT
 from ringfence.connector.mirror.key_index import Keys
 from ringfence.connector.mirror.locks import Claim, claim
+from ringfence.connector.mirror.patches import SAME_FEATURES, Patches
 from ringfence.connector.neo4j.read.columns import NodeBlock
 from ringfence.connector.neo4j.read.incremental import RelationshipBlock, TypedKeys
 from ringfence.connector.records import RejectedNode
@@ -35,7 +37,9 @@ class Mirror:
 
     `epoch` names this numbering of the nodes: a rebuilt mirror has another. `version` grows with
     every read that adds to it, also with one whose run never lives to save it. `evaluated` says
-    which nodes are not open: evaluated as far as run `seq`, or members of the model `members_of`.
+    which rows are not open: evaluated as far as run `seq`, members of the model `members_of`, or
+    deleted. A deleted node leaves its row, without key, class and relationships. `patches` holds
+    properties that changed after a node was read.
     `sources_read` [n or fewer] says, during a first read, how many relationship types of each node
     have been read. `raw_counts` has by type how many relationships were read between nodes that are
     here, parallel ones too (None: not known); `settled`, by type, between which two numbers the
@@ -54,6 +58,7 @@ class Mirror:
     class_column: Column
     created_column: Column
     feature_column: Column
+    patches: Patches
     version: int = 0
     watermark_ns: int | None = None
     seq: int = 0
@@ -74,13 +79,24 @@ class Mirror:
 
     @property
     def size(self) -> int:
-        """Number of nodes."""
+        """Number of rows: nodes, and the gaps that deleted ones left."""
         return len(self.keys)
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Which rows are nodes of the graph [n]."""
+        return ~self.keys.gone
+
+    @property
+    def node_count(self) -> int:
+        """Number of nodes."""
+        return self.size - int(np.count_nonzero(self.keys.gone))
 
     @property
     def classes(self) -> NDArray[np.int32]:
         """Index into `class_names` [n]; UNKNOWN where the class was not known when it was read."""
-        return self.class_column.array
+        found = self.class_column.array
+        return np.where(self.keys.gone, UNKNOWN, found) if self.keys.gone.any() else found
 
     @property
     def created_ns(self) -> NDArray[np.int64]:
@@ -106,6 +122,10 @@ class Mirror:
         """Return the row of each key; -1 where it isn't here."""
         return self.keys.find(keys)
 
+    def node_keys(self) -> list[str]:
+        """Return the keys of all nodes, in the order of their rows."""
+        return self.keys.take(np.flatnonzero(self.present).tolist())
+
     def advance(self) -> None:
         """Begin a new version; what is added from now on belongs to it."""
         self.version = max(time.time_ns(), self.version + 1)
@@ -114,6 +134,8 @@ class Mirror:
         """Append the nodes that aren't here yet and return their rows."""
         first = self.size
         for block in blocks:
+            if self.keys.gone.any() and self.keys.find_gone(block.keys):
+                self.seq, self.members_of = 0, ""  # who is evaluated is asked anew
             fresh = _picked(self.keys.append(block.keys) != ABSENT)
             if not isinstance(fresh, slice):
                 self._note_other_times(block, ~fresh)
@@ -136,28 +158,57 @@ class Mirror:
         self.other_times.update(rows[here][other].tolist())
 
     def replace_nodes(self, blocks: list[NodeBlock]) -> None:
-        """Write other properties for nodes that are here; all that was computed counts as old.
+        """Write other properties for nodes that are here.
 
-        The columns get new files: those of the last save stay until the next one. A node with
-        another creation time may be another one: who is evaluated is asked anew.
+        A node with another creation time may be another one: who is evaluated is asked anew.
         """
         self.advance()
-        for number, block in enumerate(blocks):
-            rows, tag = self.find(block.keys), f"{self.version}.{number}"
+        for block in blocks:
+            rows = self.find(block.keys)
+            same = (self.features[rows] == block.features).all(axis=1)
+            versions = np.where(same, SAME_FEATURES, self.version)
             classes = self._class_indices(block.classes)
             if len(moved := rows[self.created_ns[rows] != block.created_ns]):
                 self.evaluated[moved] = False
                 self.seq, self.members_of = 0, ""
-            self.class_column = replaced(self.class_column, f"classes.{tag}", rows, classes)
-            self.created_column = replaced(
-                self.created_column, f"created_ns.{tag}", rows, block.created_ns
-            )
-            self.feature_column = replaced(
-                self.feature_column, f"features.{tag}", rows, block.features
-            )
+            self.patches.rows.append(rows)
+            self.patches.versions.append(versions)
+            self.patches.classes.append(classes)
+            self.patches.created.append(block.created_ns)
+            self.patches.features.append(block.features)
+            self._show(rows, classes, block.created_ns, block.features)
+
+    def show_patches(self) -> None:
+        """Let the columns' arrays have what the patches say; once, after both were opened."""
+        patch = self.patches
+        arrays = (patch.classes.array, patch.created.array, patch.features.array)
+        self._show(patch.rows.array, *arrays)
+
+    def _show(self, rows: NDArray[np.int64], *arrays: NDArray[Any]) -> None:
+        columns = (self.class_column, self.created_column, self.feature_column)
+        for column, values in zip(columns, arrays, strict=True):
+            if len(rows):
+                column.show(rows, values)
+
+    def remove_nodes(self, rows: NDArray[np.int64]) -> dict[int, int]:
+        """Take nodes out with their relationships; return by type how many those were."""
+        self.advance()
         self.adjacency.settle(self.version)
-        self.adjacency.changed[:] = self.version
-        self.adjacency.merge(self.version)  # writes the stamps
+        gone = np.unique(rows)
+        names = set(self.keys.take(gone.tolist()))
+        removed = self.remove_relationships(self.adjacency.touching(gone))
+        self.keys.remove(gone)
+        self.evaluated[gone] = True
+        self.dangling = [end for end in self.dangling if not names & {end[0], end[1]}]
+        return removed
+
+    def remove_relationships(self, ends: NDArray[np.int64]) -> dict[int, int]:
+        """Take relationships (source, target, type) [3, m] out; return by type how many."""
+        removed = {}
+        for kind in np.unique(ends[2]).tolist():
+            source, target, kinds = ends[:, ends[2] == kind]
+            removed[kind] = self.adjacency.remove(source, target, kinds, self.version)
+        return removed
 
     def add_relationships(self, blocks: list[RelationshipBlock]) -> int:
         """Append relationships; one whose end isn't here yet waits. Return how many are new."""
@@ -174,6 +225,15 @@ class Mirror:
         self.dangling = sorted(set(self.dangling))
         return self.edge_count - before
 
+    def add_ends(self, ends: NDArray[np.int64]) -> dict[int, int]:
+        """Add relationships (source, target, type) [3, m] by rows; return by type how many."""
+        kinds, counts = np.unique(ends[2], return_counts=True)
+        for kind in kinds.tolist():
+            source, target, _ = ends[:, ends[2] == kind]
+            self.adjacency.add(source, target, kind, self.version)
+        self.adjacency.settle(self.version)
+        return dict(zip(kinds.tolist(), counts.tolist(), strict=True))
+
     def add_sources(self, block: RelationshipBlock) -> None:
         """Take in a block that holds all that start at its sources, and note that it was read."""
         rows = self.add_block(block)
@@ -186,7 +246,7 @@ class Mirror:
         """Return the keys of the nodes whose relationships of a type a first read still lacks."""
         done = self.sources_read > type_index
         rows = np.append(np.flatnonzero(~done), np.arange(len(done), self.size))
-        return self.keys.take(rows.tolist())
+        return self.keys.take(rows[self.present[rows]].tolist())
 
     def add_block(self, block: RelationshipBlock) -> NDArray[np.int64]:
         """Take one block of relationships in that have not been counted yet; see `take_block`."""
@@ -201,6 +261,17 @@ class Mirror:
         `add_relationships` without blocks ends a series of them.
         """
         return self._take(block)[0]
+
+    def replace_relationships(self, blocks: Iterable[RelationshipBlock]) -> None:
+        """Come to hold these relationships and no others; only what differs counts as changed."""
+        kept = self.adjacency
+        kept.settle(self.version)
+        self.forget_relationships()
+        for block in blocks:
+            self.add_block(block)
+        self.add_relationships([])
+        kept.take_over(self.adjacency, self.version)
+        self.adjacency = kept
 
     def forget_relationships(self) -> None:
         """Begin anew with no relationships; the files of the last save stay until the next one."""
@@ -267,7 +338,7 @@ def create(folder: Path, identity: str, width: int) -> Mirror:
         identity, width, place, epoch, Keys.empty(place), Adjacency.empty(place),
         Column(place / "classes", np.int32),
         Column(place / "created_ns", np.int64),
-        Column(place / "features", np.float32, width),
+        Column(place / "features", np.float32, width), Patches.empty(place, width),
     )  # fmt: skip
     mirror.claim = claim(folder, epoch)
     mirror.advance()

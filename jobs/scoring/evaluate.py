@@ -248,7 +248,7 @@ def _facts(
         n_waiting=due.waiting,
         n_already_known=due.already_known,
         n_quarantined=len(read.mirror.rejected),
-        n_nodes=read.mirror.size,
+        n_nodes=read.mirror.node_count,
         n_relationships=read.mirror.edge_count,
         model=model.version,
         config=settings.digest(),

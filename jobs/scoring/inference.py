@@ -38,6 +38,7 @@ from ringfence.models.inference import (
     empty_tables,
     forward,
 )
+from ringfence.models.inference.graph import AlteredFeatures, RemovedEntries
 from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
 from ringfence.models.inference.state import NEVER_COMPUTED, TABLE_COLUMNS, shape_of
 from ringfence.models.networks.registry import whole_pass
@@ -65,6 +66,7 @@ def inference_graph(mirror: Mirror, mapping: GraphMapping) -> InferenceGraph:
     return InferenceGraph(
         base, near.others.array, near.codes.array, nodes, offsets, others, codes,
         mirror.size, np.array(both, np.bool_), near.changed, mirror.version,
+        RemovedEntries(*near.removed_part()), AlteredFeatures(*mirror.patches.altered()),
     )  # fmt: skip
 
 

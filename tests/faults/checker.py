@@ -239,18 +239,17 @@ def _mirror(case: Case) -> list[str]:
     )
     features = {encode_key(row["id"]): np.array(row["features"], np.float32) for row in there}
     times = {encode_key(row["id"]): row["ns"] for row in there}
-    found = [
-        f"the mirror has a node {key} of its own" for key in mirror.keys if key not in features
-    ]
-    found += [f"the mirror lacks {key}" for key in sorted(features.keys() - set(mirror.keys))]
+    rows = {key: row for row, key in enumerate(mirror.keys) if mirror.present[row]}
+    found = [f"the mirror has a node {key} of its own" for key in rows if key not in features]
+    found += [f"the mirror lacks {key}" for key in sorted(features.keys() - set(rows))]
     found += [
         f"the mirror has another creation time of {key}"
-        for row, key in enumerate(mirror.keys)
+        for key, row in rows.items()
         if key in times and mirror.created_ns[row] != times[key]
     ]
     found += [
         f"the mirror has other features of {key}"
-        for row, key in enumerate(mirror.keys)
+        for key, row in rows.items()
         if key in features and not np.array_equal(mirror.features[row], features[key])
     ]
     pairs = case.graph.read(

@@ -83,12 +83,26 @@ def settle_accounts(reader: GraphReader, mirror: Mirror, before: Counts) -> Diff
             wrong.add(index)
         moved[index] = (low + settled.early, high + settled.early, until)
     nodes = _compare_nodes(mirror, before.nodes, counts.nodes)
-    if counts == after and mirror.size + len(mirror.rejected) == counts.nodes:
+    if counts == after and mirror.node_count + len(mirror.rejected) == counts.nodes:
         wrong |= _compare_untimed(reader, mirror, counts)
     found = Difference(nodes, frozenset(wrong))
     if not found:
         mirror.settled, mirror.relationship_count = moved, counts.outgoing
     return found
+
+
+def correct_accounts(mirror: Mirror, added: dict[int, int], in_graph: bool = True) -> None:
+    """Count, by type, what was added to the mirror (or, below 0, removed) by comparing rows.
+
+    ``in_graph``: the graph's own number changed with it, which it does not where relationships
+    are set aside with a quarantined node.
+    """
+    for index, count in added.items():
+        if mirror.raw_counts is not None:
+            mirror.raw_counts[index] = mirror.raw_counts.get(index, 0) + count
+        if in_graph and index in mirror.settled:
+            low, high, at = mirror.settled[index]
+            mirror.settled[index] = (low + count, high + count, at)
 
 
 def _timed(reader: GraphReader) -> list[int]:
@@ -130,7 +144,7 @@ def _count_settled(
 
 
 def _compare_nodes(mirror: Mirror, before: int, after: int) -> int:
-    held = mirror.size + len(mirror.rejected)
+    held = mirror.node_count + len(mirror.rejected)
     if held < min(before, after):
         return -1
     return 1 if held > max(before, after) else 0

@@ -1,7 +1,4 @@
-"""Where the accounts differ: all keys are compared, and only what the mirror lacks is read.
-
-Rows of a mirror are never taken out: where nodes are gone, the graph is read anew.
-"""
+"""Where the accounts differ: all keys are compared, and only what the mirror lacks is read."""
 
 from __future__ import annotations
 
@@ -10,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mirror import Mirror
@@ -29,18 +27,19 @@ if TYPE_CHECKING:
 
     from ringfence.connector.neo4j.read.sync import GraphReader
 
+Rows = NDArray[np.int64]
 IDS_PER_QUERY = 100_000  # ids that one query is asked for
 
 
-def missing_ids(reader: GraphReader, mirror: Mirror) -> list[str] | None:
-    """Return the ids of nodes that the mirror lacks; None where it has some that are gone."""
-    seen = np.zeros(mirror.size, np.bool_)
+def compare_keys(reader: GraphReader, mirror: Mirror) -> tuple[list[str], Rows]:
+    """Return the ids of nodes that the mirror lacks, and its rows whose keys the graph lacks."""
+    seen = mirror.keys.gone.copy()
     missing: list[str] = []
     for ids, keys in prefetch(read_keys(reader.graph, reader.mapping, reader.rows)):
         rows = mirror.rows_of(keys)
         seen[rows[rows >= 0]] = True
         missing += [ids[i] for i in np.flatnonzero(rows < 0).tolist()]
-    return missing if bool(seen.all()) else None
+    return missing, np.flatnonzero(~seen)
 
 
 def read_missing(reader: GraphReader, mirror: Mirror, ids: Sequence[str]) -> int:
@@ -76,9 +75,8 @@ def relationships_of(reader: GraphReader, keys: Sequence[str]) -> Iterator[Relat
 def reread_relationships(reader: GraphReader, mirror: Mirror) -> list[str]:
     """Read all relationships anew; the nodes stay as they are. Return notes about odd times."""
     open_accounts(reader, mirror)
-    mirror.forget_relationships()
-    for block in all_relationships(reader.graph, reader.mapping, reader.rows, mirror.size):
-        mirror.add_block(block)
-    mirror.add_relationships([])
+    mirror.replace_relationships(
+        all_relationships(reader.graph, reader.mapping, reader.rows, mirror.node_count)
+    )
     mirror.odd_relationships, notes = find_odd_times(reader)
     return notes

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.prefetch import prefetch
-from ringfence.connector.neo4j.read.comparison import IDS_PER_QUERY, missing_ids
+from ringfence.connector.neo4j.read.comparison import IDS_PER_QUERY, compare_keys
 from ringfence.connector.neo4j.read.incremental import read_nodes_by_id, read_relationships_from
 from ringfence.connector.neo4j.read.watermark import count_relationships
 
@@ -30,8 +30,8 @@ def finish_first_read(reader: GraphReader, mirror: Mirror, expected: int) -> boo
     mirror.advance()
     mirror.raw_counts = {}  # types without times, which alone are counted so, are read whole
     mirror.rejected.clear()  # they aren't among the keys, so they are read again
-    missing = missing_ids(reader, mirror)
-    if missing is None:
+    missing, gone = compare_keys(reader, mirror)
+    if len(gone):
         return False
     for start in range(0, len(missing), IDS_PER_QUERY):
         ids = missing[start : start + IDS_PER_QUERY]
@@ -45,7 +45,7 @@ def finish_first_read(reader: GraphReader, mirror: Mirror, expected: int) -> boo
 def _finish_relationships(reader: GraphReader, mirror: Mirror, index: int) -> None:
     """A type without times is read whole: what joined nodes meanwhile would show nowhere else."""
     timed = reader.mapping.relationships[index].created_at is not None
-    left = mirror.sources_left(index) if timed else mirror.keys
+    left = mirror.sources_left(index) if timed else mirror.node_keys()
     keys = [decode_key(key) for key in left]
     sources = read_relationships_from(reader.graph, reader.mapping, index, keys, reader.rows)
     reader.add_sources(mirror, prefetch(sources))

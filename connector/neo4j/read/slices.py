@@ -58,11 +58,13 @@ def choose_slice(mirror: Mirror, size: int) -> tuple[Rows, int]:
     count = min(size, mirror.size)
     rows = (mirror.checked + np.arange(count)) % max(mirror.size, 1)
     latest = np.flatnonzero(mirror.adjacency.changed >= mirror.version)[:size]
-    return np.union1d(rows, latest), (mirror.checked + count) % max(mirror.size, 1)
+    chosen = np.union1d(rows, latest)
+    return chosen[mirror.present[chosen]], (mirror.checked + count) % max(mirror.size, 1)
 
 
 def compare_slice(reader: GraphReader, mirror: Mirror, rows: Rows) -> SliceDifference:
-    """Return how the graph differs from the mirror at these rows."""
+    """Return how the graph differs from the mirror at these rows, as far as they are nodes."""
+    rows = rows[mirror.present[rows]]
     keys = mirror.keys.take(rows.tolist())
     seen: set[int] = set()
     unusable: set[int] = set()

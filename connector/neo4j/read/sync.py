@@ -21,7 +21,7 @@ from ringfence.connector.neo4j.prefetch import prefetch
 from ringfence.connector.neo4j.read.accounting import Difference, open_accounts, settle_accounts
 from ringfence.connector.neo4j.read.columns import NodeBlock
 from ringfence.connector.neo4j.read.comparison import (
-    missing_ids,
+    compare_keys,
     read_missing,
     relationships_of,
     reread_relationships,
@@ -36,12 +36,12 @@ from ringfence.connector.neo4j.read.incremental import (
     read_relationships,
 )
 from ringfence.connector.neo4j.read.odd_times import find_odd_times
+from ringfence.connector.neo4j.read.repair import remove_gone, take_over
 from ringfence.connector.neo4j.read.resume import MAX_PART_AGE_SECONDS, finish_first_read
 from ringfence.connector.neo4j.read.slices import (
     SliceDifference,
     choose_slice,
     compare_slice,
-    read_nodes_by_key,
 )
 from ringfence.connector.neo4j.read.watermark import (
     check_time_types,
@@ -99,7 +99,7 @@ class GraphReader:
         """Add blocks of nodes, with progress; a first read is saved now and then."""
         for block in blocks:
             mirror.add_nodes([block])
-            self.progress("nodes", mirror.size + len(mirror.rejected), expected)
+            self.progress("nodes", mirror.node_count + len(mirror.rejected), expected)
             self.save_part(mirror)
 
     def add_sources(self, mirror: Mirror, blocks: Iterator[RelationshipBlock]) -> None:
@@ -122,6 +122,8 @@ def sync_mirror(reader: GraphReader, *, whole: bool = False) -> SyncResult:
     """Read what is new; read everything where asked to, or where the counts show a difference."""
     name = mirror_identity(reader.graph, reader.mapping)
     known = None if whole else mirrors.load(reader.folder, name)
+    if known is not None and mirrors.is_compaction_due(known):
+        known = mirrors.compact(known, reader.folder)
     if known is None:
         return _read_whole(reader, name, "asked for" if whole else "first read")
     why = _catch_up(reader, known)
@@ -153,26 +155,15 @@ def _check_slice(
         return again
     found &= compare_slice(reader, known, rows)
     read = _both_reads(read, again)
-    if found.gone:
-        return "nodes were deleted"
-    if found.unusable:
-        return "nodes that had been read can't be used any more"
-    said = []
-    if found.changed:
-        keys = known.keys.take(sorted(found.changed))
-        known.replace_nodes(list(read_nodes_by_key(reader, known, keys)))
-        said.append(f"{len(keys)} nodes had changed")
-    if found.missed or found.deleted:
-        odd = reread_relationships(reader, known)
-        said.append(
-            f"{len(found.missed)} relationships were missing and {len(found.deleted)} deleted, "
-            "all were read again"
-        )
-        said += odd
+    said = take_over(reader, known, found)
     if not said:
         return read
+    if settle_accounts(reader, known, count_graph(reader.graph, reader.mapping)).types:
+        odd = reread_relationships(reader, known)  # what hid it in the counts is elsewhere
+        said += ["all relationships were read again", *odd]
     note = f"compared {len(rows)} nodes with the graph: {'; '.join(said)}"
-    return replace(read, note="; ".join(part for part in (read.note, note) if part))
+    here = read.new_rows[known.present[read.new_rows]]
+    return replace(read, new_rows=here, note="; ".join(part for part in (read.note, note) if part))
 
 
 def _append(reader: GraphReader, known: Mirror) -> SyncResult | str:
@@ -199,15 +190,17 @@ def _both_reads(first: SyncResult, second: SyncResult) -> SyncResult:
 def _compare(
     reader: GraphReader, known: Mirror, read: SyncResult, found: Difference
 ) -> SyncResult | str:
-    """Compare keys and read what is missing; a sentence where nodes are gone."""
+    """Compare keys, read what is missing, take out what is gone; a sentence where that fails."""
     first, edges = known.size, known.edge_count
-    ids = missing_ids(reader, known)
-    if ids is None:
-        return "nodes were deleted"
+    ids, rows = compare_keys(reader, known)
+    gone = remove_gone(reader, known, rows)
     missed = read_missing(reader, known, ids)
     if found.nodes < 0 and not ids:
         return "nodes were missing, and no key is new"
-    odd = reread_relationships(reader, known) if found.types else []
+    types = found.types
+    if gone:  # their relationships went with them
+        types = settle_accounts(reader, known, count_graph(reader.graph, reader.mapping)).types
+    odd = reread_relationships(reader, known) if types else []
     before = count_graph(reader.graph, reader.mapping)
     read = replace(
         _read_new(reader, known),
@@ -217,12 +210,14 @@ def _compare(
     )  # what came meanwhile is no difference
     if settle_accounts(reader, known, before):
         return "the counts of nodes and relationships differ after a comparison of keys"
-    names = [reader.mapping.relationships[index].type for index in sorted(found.types)]
-    said = [f"read {missed} nodes that had been missed"] if missed else []
+    names = [reader.mapping.relationships[index].type for index in sorted(types)]
+    said = [f"{gone} nodes were deleted"] if gone else []
+    said += [f"read {missed} nodes that had been missed"] if missed else []
     said += [f"read all relationships again ({', '.join(names)})"] if names else []
     said += odd
     note = f"the counts differed; compared all keys: {'; '.join(said) or 'nothing was missing'}"
     rows = np.concatenate([read.new_rows, np.arange(first, known.size)])
+    rows = rows[known.present[rows]]
     changed = read.new_edges + max(known.edge_count - edges, 0)
     notes = "; ".join(part for part in (read.note, note) if part)
     return replace(read, new_rows=rows, new_edges=changed, note=notes)
