@@ -75,8 +75,8 @@ def member_digests(members: Sequence[Member]) -> dict[str, str]:
     return {role: digest.hexdigest() for role, digest in hashes.items()}
 
 
-def newest_manifest(store: Store, project: str) -> str:
-    """Return the manifest of the project's newest model."""
+def last_manifest(store: Store, project: str) -> str | None:
+    """Return the manifest of the project's newest model; None before there is one."""
     with store.reading() as connection:
         manifest = connection.execute(
             select(model.c.manifest)
@@ -84,13 +84,19 @@ def newest_manifest(store: Store, project: str) -> str:
             .order_by(model.c.trained_ns.desc(), model.c.version.desc())
             .limit(1)
         ).scalar()
+    return None if manifest is None else str(manifest)
+
+
+def newest_manifest(store: Store, project: str) -> str:
+    """Return the manifest of the project's newest model."""
+    manifest = last_manifest(store, project)
     if manifest is None:
         raise ModelError(
             found=f"project {project!r} has no trained model",
             needed="a trained model",
             next_step="ringfence train",
         )
-    return str(manifest)
+    return manifest
 
 
 def manifest_of(store: Store, project: str, version: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ringfence.connector.records import CoverageRow, Slice
 from ringfence.connector.store.tallies import QUANTITIES, Tally, Terms, merged
+from ringfence.connector.store.thresholds.strata import Stratum
 from ringfence.models.guarantee.anytime import over_runs
 from ringfence.models.guarantee.selection import (
     MeanDifference,
@@ -16,6 +17,7 @@ from ringfence.models.guarantee.selection import (
     mean_difference,
     selection_bias,
 )
+from ringfence.models.guarantee.stratified import JudgedNodes, equivalent_size
 from ringfence.models.guarantee.verdict import describe_verdict, judge_coverage
 
 NOT_PROMISED = "; the promise is for all nodes together"
@@ -29,7 +31,8 @@ def coverage_rows(
     Runs of the same terms (model, rule, score, alpha, other options) count together wherever they
     recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
     different runs of one model share its calibration nodes, and each is evaluated once: the law
-    for all of them together is the same beta-binomial with the larger m.
+    for all of them together is taken to be that of one run with the larger m, which is as wide as
+    it can be.
     """
     by_terms: dict[Terms, list[Tally]] = {}
     for tally in runs:
@@ -96,8 +99,31 @@ def _total(runs: Sequence[Tally]) -> CoverageRow:
 
 
 def _size(tally: Tally) -> float:
-    """The n of the law: exact for NodeEx, the effective sample size for EdgeEx."""
-    return float(tally.n_calibration) if _is_exact(tally) else tally.effective_calibration
+    """The n of the law: calibration nodes, or what they are worth where weights or bands divide.
+
+    Runs that had several thresholds, or different calibration nodes, are worth as many nodes as
+    one threshold would need for the same spread, at most.
+    """
+    judged = _judged(tally)
+    if judged is not None:
+        return equivalent_size(judged)
+    return float(tally.n_calibration) if _is_unweighted(tally) else tally.effective_calibration
+
+
+def _judged(tally: Tally) -> list[list[JudgedNodes]] | None:
+    """The known nodes of each run by the threshold that judged them; None where some have none.
+
+    Runs of older versions have no thresholds on record, a class that the model never saw has none
+    under a promise per class.
+    """
+    runs = [[JudgedNodes(_worth(one), one.known, one.level) for one in run] for run in tally.strata]
+    known = sum(one.m for run in runs for one in run)
+    return runs if known and known == tally.counts["known"] else None
+
+
+def _worth(stratum: Stratum) -> float:
+    n, worth = stratum.n_calibration, stratum.effective_calibration
+    return float(n) if worth == n else worth
 
 
 def _row(
@@ -107,9 +133,10 @@ def _row(
     counts: dict[str, Any] = dict(tally.counts)
     evaluated, known = counts["evaluated"], counts["known"]
     promised = slice_ not in {"class", "group"}
+    judged = _judged(tally) if len(parts) == 1 else None
     judgement = judge_coverage(
         _size(tally), evaluated, known, counts["covered"], tally.alpha,
-        anytime_p=anytime_p, comparisons=comparisons,
+        anytime_p=anytime_p, comparisons=comparisons, strata=judged[0] if judged else (),
     )  # fmt: skip
     if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
         judgement = replace(judgement, verdict="watch")
@@ -132,7 +159,7 @@ def _row(
         mean_degree=tally.sums["degree_all"] / evaluated,
         bias=bias,
         bias_words=bias_words,
-        exact=promised and _is_exact(tally),
+        exact=promised and len(parts) == 1 and _is_unweighted(tally),
         raised_by=judgement.raised_by,
         verdict=judgement.verdict,
         words=words if promised else words + NOT_PROMISED,
@@ -156,6 +183,11 @@ def _differences(tally: Tally) -> list[MeanDifference]:
     return differences
 
 
-def _is_exact(tally: Tally) -> bool:
-    """Whether all calibration nodes counted alike: NodeEx without drift weights."""
-    return tally.rule == "NodeEx" and tally.effective_calibration == tally.n_calibration
+def _is_unweighted(tally: Tally) -> bool:
+    """Whether all calibration nodes of a threshold counted alike, and the level stood still.
+
+    The law of one run is then exact; over several runs, which share calibration nodes, it errs to
+    the side of too wide a band.
+    """
+    alike = tally.effective_calibration == tally.n_calibration
+    return tally.rule in {"NodeEx", "auto"} and alike and not tally.adapt

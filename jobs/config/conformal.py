@@ -26,7 +26,7 @@ class ConformalSettings(Section):
         "gives a set and coverage rows for each; sets in the graph are those of the first.",
     )
     rule: Rule = Field(
-        "NodeEx",
+        "auto",
         description="How calibration nodes count: `auto` compares nodes within bands of degree and "
         "needs no assumption about whether nodes or edges arrive in exchangeable order; NodeEx "
         "(nodes do) and EdgeEx (edges do) are the paper's.",
@@ -41,10 +41,8 @@ class ConformalSettings(Section):
     diffusion: float = Field(
         0.5, ge=0, le=1, description="DAPS and DTPS: weight of the neighbours' mean score."
     )
-    penalty: float = Field(
-        0.01, ge=0, description="RAPS: what each rank beyond `free_ranks` costs."
-    )
-    free_ranks: int = Field(1, ge=0, description="RAPS: so many likeliest classes cost nothing.")
+    penalty: float = Field(0.01, ge=0, description="RAPS: what each rank beyond `k_reg` costs.")
+    k_reg: int = Field(1, ge=0, description="RAPS: so many likeliest classes cost nothing.")
     score_without_bands: bool = Field(
         False,
         description="Allow TPS, DAPS and DTPS with NodeEx or EdgeEx, where they were measured to "
@@ -138,9 +136,6 @@ class ConformalSettings(Section):
     @model_validator(mode="after")
     def _is_built(self) -> ConformalSettings:
         planned = {
-            "alpha": len(self.alphas) > 1,
-            "rule": self.rule == "auto",
-            "score": self.score not in {None, "APS", "TPS"},
             "promise": self.promise != "marginal",
             "calibration_set": self.calibration_set != "frozen",
             "adapt": self.adapt,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from ringfence.connector.files import (
 )
 from ringfence.connector.store.engine import dumps
 from ringfence.jobs.project.network_inputs import Scaling
+from ringfence.jobs.project.promise import MANIFEST_KEY
 from ringfence.models.inference import InferencePlan, plan_named
 
 Arrays = dict[str, NDArray[Any]]
@@ -30,6 +32,7 @@ WEIGHTS = "weights.safetensors"
 MANIFEST = "manifest.json"
 FORMAT = 1
 NETWORK = "network."  # what the names of the network's own weights begin with
+NAIVE = "naive_scores."  # and those of the naive calibration scores, by score
 #: Kinds of numbers in a safetensors file, as numpy reads them.
 KINDS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "BOOL": "?",
@@ -47,6 +50,14 @@ class SavedModel:
     scaling: Scaling
     naive_scores: NDArray[np.float64]
     manifest: dict[str, Any]
+    naive_by_score: Arrays = field(default_factory=dict)
+
+    def naive_of(self, score: str) -> NDArray[np.float64]:
+        """Return the naive calibration scores by a score's name.
+
+        Models from before every score was kept have those of the one they were trained with.
+        """
+        return self.naive_by_score.get(score, self.naive_scores)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -75,7 +86,7 @@ def save_model(
     version: str,
     weights: Arrays,
     scaling: Scaling,
-    naive_scores: NDArray[np.float64],
+    naive_scores: Mapping[str, NDArray[np.float64]],
     facts: dict[str, Any],
 ) -> dict[str, Any]:
     """Write weights and manifest below `folder`, wait for the disk, and return the manifest.
@@ -86,7 +97,8 @@ def save_model(
     arrays |= {
         "scaling.mean": scaling.mean,
         "scaling.spread": scaling.spread,
-        "naive_scores": naive_scores,
+        "naive_scores": naive_scores[facts[MANIFEST_KEY]["score"]],
+        **{f"{NAIVE}{name}": scores for name, scores in naive_scores.items()},
     }
     blob = save_arrays(arrays)
     manifest = {
@@ -132,7 +144,10 @@ def load_model(folder: Path, recorded: str) -> SavedModel:
         for name, value in arrays.items()
         if name.startswith(NETWORK)
     }
-    return SavedModel(version, network, scaling, arrays["naive_scores"], manifest)
+    naive = {
+        name.removeprefix(NAIVE): value for name, value in arrays.items() if name.startswith(NAIVE)
+    }
+    return SavedModel(version, network, scaling, arrays["naive_scores"], manifest, naive)
 
 
 def _read_array(view: dict[str, Any]) -> NDArray[Any]:

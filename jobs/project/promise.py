@@ -8,7 +8,7 @@ model. Manifests from before promises were recorded keep the defaults of that ti
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
@@ -25,7 +25,7 @@ SHAPES_SETS = {"drift_half_life_days", "edge_test_weight", "nonempty", "classes"
 OPTIONS = {
     "DAPS": ("diffusion",),
     "DTPS": ("diffusion",),
-    "RAPS": ("penalty", "free_ranks"),
+    "RAPS": ("penalty", "k_reg"),
 }
 """Settings that a score takes besides."""
 
@@ -38,7 +38,7 @@ class PromiseTerms:
     score: str
     diffusion: float
     penalty: float
-    free_ranks: int
+    k_reg: int
     promise: str
     calibration_set: str
     window_nodes: int
@@ -60,7 +60,7 @@ FIRST_TERMS = PromiseTerms(
     score="APS",
     diffusion=0.5,
     penalty=0.01,
-    free_ranks=1,
+    k_reg=1,
     promise="marginal",
     calibration_set="frozen",
     window_nodes=5_000,
@@ -120,15 +120,38 @@ def differences_from_new(settings: ConformalSettings, manifest: Mapping[str, Any
 
     >>> differences_from_new(ConformalSettings(rule="NodeEx", score="APS"), {})
     []
-    >>> differences_from_new(ConformalSettings(alpha=0.2), {"promise": {"score": "TPS"}})
-    ['score: this model keeps TPS; one trained now has APS']
+    >>> differences_from_new(ConformalSettings(alpha=0.2), {})[0]
+    'rule: this model keeps NodeEx; one trained now has auto'
     """
     now, new = terms_in_force(settings, manifest), terms_for_training(settings)
-    parts = now.as_manifest(), new.as_manifest()
+    if new.score == "auto":  # not decided before it is trained
+        new = replace(new, score=now.score)
     return [
-        f"{name}: this model keeps {parts[0][name]}; one trained now has {parts[1][name]}"
+        f"{name}: this model keeps {was}; one trained now has {will_be}"
+        for name, was, will_be in _differences(now, new)
+    ]
+
+
+def describe_changes(
+    settings: ConformalSettings, before: Mapping[str, Any], new: PromiseTerms
+) -> list[str]:
+    """Say in what a new model's promise is not that of the model before it.
+
+    >>> describe_changes(ConformalSettings(), {}, replace(FIRST_TERMS, rule="auto"))
+    ['rule: auto, with the model before NodeEx']
+    """
+    return [
+        f"{name}: {is_}, with the model before {was}"
+        for name, was, is_ in _differences(terms_in_force(settings, before), new)
+    ]
+
+
+def _differences(one: PromiseTerms, other: PromiseTerms) -> list[tuple[str, Any, Any]]:
+    parts = one.as_manifest(), other.as_manifest()
+    return [
+        (name, parts[0][name], parts[1][name])
         for name in parts[0]
-        if parts[0][name] != parts[1][name] and _counts(name, now, new)
+        if parts[0][name] != parts[1][name] and _counts(name, one, other)
     ]
 
 
@@ -170,6 +193,6 @@ def _counts(name: str, *terms: PromiseTerms) -> bool:
         return any(one.calibration_set == "window" for one in terms)
     if name == "adapt_step":
         return any(one.adapt for one in terms)
-    if name in {"diffusion", "penalty", "free_ranks"}:
+    if name in {"diffusion", "penalty", "k_reg"}:
         return any(name in OPTIONS.get(one.score, ()) for one in terms)
     return True

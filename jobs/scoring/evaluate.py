@@ -2,50 +2,50 @@
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence import __version__
 from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
-from ringfence.connector.records import Member, Prediction, RunFacts, Threshold
+from ringfence.connector.records import Member
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.runs import Decision, finite
+from ringfence.connector.store.runs import Decision
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
-from ringfence.jobs.project.network_inputs import uniforms_of
-from ringfence.jobs.project.promise import PromiseTerms, options_of, terms_in_force
+from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.corrections import describe_corrections
+from ringfence.jobs.scoring.decided import (
+    describe_calibration,
+    describe_read,
+    fill_empty_sets,
+    further_sets,
+    predictions,
+    run_facts,
+    thresholds,
+)
 from ringfence.jobs.scoring.due import DueNodes, find_due, leave_out_evaluated, recorded_policy
 from ringfence.jobs.scoring.evaluated import mark_members
-from ringfence.jobs.scoring.monitor import (
-    Monitored,
-    plan_monitoring,
-    score_quantiles,
-    update_monitor,
-)
+from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
+from ringfence.jobs.scoring.scored_rows import score_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.models.conformal.evaluate import (
     CalibrationRule,
     Evaluation,
-    Part,
+    NodeDegrees,
+    NodeScores,
     Promise,
+    degree_counts,
     evaluate,
 )
-from ringfence.models.conformal.sets import fill_empty
 from ringfence.models.conformal.weights import drift_weights
-from ringfence.models.guarantee.law import guarantee
 from ringfence.models.inference import InferenceGraph, neighbour_counts
 
 NO_ROWS = np.empty(0, np.int64)
@@ -74,9 +74,10 @@ def decide_due(
     evaluated = evaluate_rows(
         workspace, model, mirror, calibration, graph, due.rows, stopwatch, also=step.rows
     )
-    monitored = Monitored(evaluated.also_logits, evaluated.also_degree)
+    monitored = Monitored(evaluated.also_scores, evaluated.also_degree)
     watch = update_monitor(workspace, model, mirror, step, monitored)
-    notes = [evaluated.sentence, *_notes(read, evaluated, settings.conformal)]
+    notes = [evaluated.sentence, *describe_read(read, evaluated.absent)]
+    notes += describe_calibration(evaluated.result, settings.conformal, terms)
     if due.evaluated_before:
         notes.append(
             f"{due.evaluated_before} nodes have another key than when they were evaluated, and got "
@@ -85,22 +86,27 @@ def decide_due(
     notes += describe_corrections(workspace, model.version, model.classes)
     notes += [] if is_bound(model.manifest) else [NOT_BOUND]
     if settings.conformal.nonempty:
-        result, note = _fill_empty_sets(evaluated.result)
+        result, note = fill_empty_sets(evaluated.result)
         evaluated, notes = replace(evaluated, result=result), notes + note
-    facts = _facts(workspace, model, read, evaluated.result, due)
-    facts = replace(facts, notes=tuple(notes), watch=watch)
-    decided = predictions(mirror, due.rows, evaluated, model.classes)
+    facts = run_facts(settings, terms, model, read, evaluated.result, due)
+    decided = predictions(mirror, due.rows, evaluated.result, evaluated.degree, model.classes)
+    decision = Decision(
+        facts=replace(facts, notes=tuple(notes), watch=watch),
+        predictions=decided,
+        rejected=[*mirror.rejected.values(), *mirror.odd_relationships],
+        terms=terms_of(settings, terms),
+        thresholds=thresholds(evaluated.result, model.classes),
+        further_sets=further_sets(decided, evaluated.result, settings.conformal.alphas),
+    )
     stopwatch.lap("compute")
-    rejected = [*mirror.rejected.values(), *mirror.odd_relationships]
-    thresholds = _thresholds(facts)
-    return due, Decision(facts, decided, rejected, terms_of(settings, terms), thresholds)
+    return due, decision
 
 
 @dataclass(frozen=True, slots=True)
 class EvaluatedRows:
     """Sets of some rows on the graph as it is now, and how they came about.
 
-    `absent` counts calibration nodes that have left the graph; `also_logits` and `also_degree` are
+    `absent` counts calibration nodes that have left the graph; `also_scores` and `also_degree` are
     those of the rows that were asked for beside the evaluated ones.
     """
 
@@ -108,7 +114,7 @@ class EvaluatedRows:
     degree: NDArray[np.int64]
     absent: int
     sentence: str
-    also_logits: NDArray[np.float32]
+    also_scores: NDArray[np.float64]
     also_degree: NDArray[np.int64]
 
 
@@ -124,27 +130,33 @@ def evaluate_rows(
 ) -> EvaluatedRows:
     """Evaluate `rows`, calibrated with the `known` nodes on the graph as it is now.
 
-    The network's outputs at the rows `also` come along.
+    The scores of the rows `also` come along.
     """
+    settings = workspace.settings.conformal
+    terms = terms_in_force(settings, model.manifest)
     calibration, classes, absent = _calibration(mirror, known)
     wanted = np.concatenate([calibration, rows, also])
-    passed = inference.outputs_at(workspace.tables, model, mirror, workspace.mapping, graph, wanted)
-    degree = neighbour_counts(graph, wanted)
+    scored = score_rows(workspace, model, mirror, graph, wanted, terms)
     stopwatch.lap("forward")
-    seed, n, m = model.manifest["seed"], len(calibration), len(calibration) + len(rows)
+    degree, n, m = neighbour_counts(graph, wanted), len(calibration), len(calibration) + len(rows)
     result = evaluate(
-        passed.logits,
-        degree,
-        Part(np.arange(n), uniforms_of(mirror, calibration, seed)),
-        classes,
-        Part(np.arange(n, m), uniforms_of(mirror, rows, seed)),
-        promise_of(workspace.settings.conformal, model.manifest),
-        model.naive_scores,
-        _drift(mirror, calibration, workspace.settings.conformal),
+        NodeScores(
+            scored.scores[np.arange(n), classes], scored.scores[n:m], model.naive_of(terms.score)
+        ),
+        NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms)),
+        promise_of(settings, terms),
+        _drift(mirror, calibration, settings),
     )
     return EvaluatedRows(
-        result, degree[n:m], absent, passed.sentence, passed.logits[m:], degree[m:]
+        result, degree[n:m], absent, scored.sentence, scored.scores[m:], degree[m:]
     )
+
+
+def _degree_counts(mirror: Mirror, graph: InferenceGraph, terms: PromiseTerms) -> NDArray[np.int64]:
+    """Nodes of the whole graph by degree; nothing is counted for a rule that does not ask."""
+    if terms.rule != "auto":
+        return NO_ROWS
+    return degree_counts(neighbour_counts(graph, np.flatnonzero(mirror.present)))
 
 
 def _drift(
@@ -157,25 +169,19 @@ def _drift(
     return drift_weights(ages / DAY_NS, settings.drift_half_life_days)
 
 
-def promise_of(settings: ConformalSettings, manifest: Mapping[str, Any]) -> Promise:
+def promise_of(settings: ConformalSettings, terms: PromiseTerms) -> Promise:
     """Return the promise in force as `models` takes it."""
-    terms = terms_in_force(settings, manifest)
-    rule: CalibrationRule = "EdgeEx" if terms.rule == "EdgeEx" else "NodeEx"
+    rule: CalibrationRule = "auto"
+    if terms.rule in ("NodeEx", "EdgeEx"):
+        rule = "NodeEx" if terms.rule == "NodeEx" else "EdgeEx"
     exact = settings.edge_test_weight == "exact"
-    return Promise(settings.first_alpha, rule, terms.score, exact)
+    return Promise(settings.alphas, rule, exact_test_weight=exact)
 
 
 def terms_of(settings: Settings, terms: PromiseTerms) -> dict[str, Any]:
     """Return the settings that coverage is counted under, as the chain records their changes."""
     groups = {"groups": list(settings.audit.groups)}
     return {**settings.conformal.model_dump(mode="json"), **terms.as_manifest(), **groups}
-
-
-def _thresholds(facts: RunFacts) -> list[Threshold]:
-    """The one threshold of a run whose nodes are all judged alike."""
-    n, worth = facts.n_calibration, facts.effective_calibration
-    one = Threshold(facts.alpha, "", "", facts.alpha, facts.threshold, n, worth, facts.n_evaluated)
-    return [one]
 
 
 def _check_width(mirror: Mirror, model: SavedModel) -> None:
@@ -205,92 +211,3 @@ def _calibration(
         )
     classes = np.array([member.class_index for member in calibration], np.int64)
     return rows[here], classes[here], int((~here).sum())
-
-
-def _notes(read: SyncResult, evaluated: EvaluatedRows, settings: ConformalSettings) -> list[str]:
-    notes = [read.note] if read.note else []
-    result = evaluated.result
-    if read.rebuilt:
-        notes.append(f"read the whole graph: {read.rebuilt}")
-    if evaluated.absent:
-        notes.append(f"{evaluated.absent} calibration nodes have left the graph")
-    if settings.drift_half_life_days is not None:
-        notes.append(
-            f"calibration nodes count half after {settings.drift_half_life_days:g} days "
-            f"(worth {result.effective_calibration:.4g} of {result.n_calibration}): the "
-            "guarantee loses at most the drift's total-variation bound"
-        )
-    if not math.isfinite(result.threshold):
-        notes.append(guarantee(result.n_calibration, settings.first_alpha).sentence)
-    return notes
-
-
-def _facts(
-    workspace: Workspace, model: SavedModel, read: SyncResult, result: Evaluation, due: DueNodes
-) -> RunFacts:
-    settings = workspace.settings
-    alphas = settings.conformal.alphas
-    terms = terms_in_force(settings.conformal, model.manifest)
-    return RunFacts(
-        started_ns=time.time_ns(),
-        watermark_from_ns=read.from_ns,
-        watermark_to_ns=read.mirror.watermark_ns,
-        rule=terms.rule,
-        score=terms.score,
-        alpha=alphas[0],
-        threshold=finite(result.threshold),
-        threshold_node=finite(result.threshold_node),
-        threshold_edge=finite(result.threshold_edge),
-        threshold_naive=finite(result.threshold_naive),
-        n_calibration=result.n_calibration,
-        effective_calibration=result.effective_calibration,
-        n_evaluated=len(due.rows),
-        n_waiting=due.waiting,
-        n_already_known=due.already_known,
-        n_quarantined=len(read.mirror.rejected),
-        n_nodes=read.mirror.node_count,
-        n_relationships=read.mirror.edge_count,
-        model=model.version,
-        config=settings.digest(),
-        software=__version__,
-        notes=(),
-        calibration_scores=score_quantiles(result),
-        watch=None,
-        options=options_of(settings.conformal, terms),
-        alphas=alphas,
-        level=alphas[0],
-        lowest_level=min(alphas),
-        n_thresholds=1,
-        promise=terms.promise,
-        calibration_set=terms.calibration_set,
-        adapt=terms.adapt,
-        levels={"used": list(alphas), "nonempty": settings.conformal.nonempty},
-        weights=terms.weights,
-    )
-
-
-def _fill_empty_sets(result: Evaluation) -> tuple[Evaluation, list[str]]:
-    """Put the likeliest class into empty sets; return the result and a note where there were."""
-    empty = int((~result.sets.any(axis=1)).sum())
-    sets = fill_empty(result.sets, result.scores)
-    note = f"{empty} empty sets were given their likeliest class (nonempty = true)"
-    return replace(result, sets=sets), [note] if empty else []
-
-
-def predictions(
-    mirror: Mirror, rows: NDArray[np.int64], evaluated: EvaluatedRows, classes: tuple[str, ...]
-) -> list[Prediction]:
-    """Return evaluated rows as the store takes them."""
-    names = np.array(classes, object)
-    columns = zip(
-        mirror.keys.take(rows.tolist()),
-        evaluated.result.sets,
-        evaluated.result.p_values.tolist(),
-        evaluated.result.scores.tolist(),
-        evaluated.degree.tolist(),
-        strict=True,
-    )
-    return [
-        Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree, band="")
-        for key, inside, p, s, degree in columns
-    ]

@@ -17,11 +17,10 @@ from ringfence.connector.mirror import Mirror
 from ringfence.connector.records import Member
 from ringfence.connector.store import labels, runs
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.models import hashing
-from ringfence.models.conformal.evaluate import Evaluation, Part, calibration_scores
+from ringfence.models.conformal.evaluate import Evaluation
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
 from ringfence.models.exchangeability.smoothed_pvalues import (
     degree_strata,
@@ -61,9 +60,9 @@ class MonitorStep:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Monitored:
-    """The network's outputs [m, classes] and the degrees [m] at the rows of a `MonitorStep`."""
+    """The scores of all classes [m, classes] and the degrees [m] at the rows of a `MonitorStep`."""
 
-    logits: NDArray[np.float32]
+    scores: NDArray[np.float64]
     degree: NDArray[np.int64]
 
 
@@ -108,11 +107,11 @@ def update_monitor(
         return {"state": step.before.as_dict(), "mark_ns": step.mark_ns, "new": 0}
     cut, seed = len(step.reference.rows), model.manifest["seed"]
     terms = terms_in_force(workspace.settings.conformal, model.manifest)
-    scores = _true_scores(terms.score, mirror, step, monitored.logits, seed)
+    scores = _true_scores(step, monitored.scores)
     keys = mirror.keys.take(step.new.rows.tolist())
     u = np.maximum(hashing.uniforms(keys, seed, WATCH), 2.0**-53)
     strata = {}
-    if terms.rule == "EdgeEx":
+    if terms.rule != "NodeEx":  # nodes are compared with nodes of like degree, as in the sets
         strata = {
             "reference_strata": degree_strata(monitored.degree[:cut]),
             "strata": degree_strata(monitored.degree[cut:]),
@@ -126,15 +125,11 @@ def update_monitor(
     }
 
 
-def _true_scores(
-    score: str, mirror: Mirror, step: MonitorStep, logits: NDArray[np.float32], seed: int
-) -> NDArray[np.float64]:
+def _true_scores(step: MonitorStep, scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """True-class scores on this graph; a class that the model never saw conforms least."""
     classes = np.concatenate([step.reference.classes, step.new.classes])
-    part = Part(np.arange(len(classes)), uniforms_of(mirror, step.rows, seed))
-    seen = np.maximum(classes, 0)
-    scores = calibration_scores(logits, part, seen, score)
-    return np.where(classes < 0, -np.inf, scores)
+    own = scores[np.arange(len(classes)), np.maximum(classes, 0)]
+    return np.where(classes < 0, -np.inf, own)
 
 
 def _after(monitor: ExchangeabilityMonitor, p: NDArray[np.float64]) -> ExchangeabilityMonitor:

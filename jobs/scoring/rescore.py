@@ -20,7 +20,8 @@ from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.evaluate import evaluate_rows, predictions
+from ringfence.jobs.scoring.decided import predictions
+from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 
 NO_GUARANTEE = (
@@ -63,7 +64,7 @@ def run_rescoring(
         )
         graph = inference.inference_graph(mirror, workspace.mapping)
         evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
-        later = predictions(mirror, rows, evaluated, model.classes)
+        later = predictions(mirror, rows, evaluated.result, evaluated.degree, model.classes)
         alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
         mirrors.save(mirror, workspace.mirror)

@@ -15,16 +15,17 @@ from ringfence.connector.errors import ConfigError
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.network_inputs import Scaling, edge_index, induced, uniforms_of
-from ringfence.jobs.project.promise import terms_for_training
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split
 from ringfence.models.arrays import as_array
-from ringfence.models.conformal.evaluate import Part, calibration_scores
 from ringfence.models.networks.factory import build
 from ringfence.models.networks.threads import threads_for
+from ringfence.models.scores import SCORES, softmax64
 from ringfence.models.training.full_batch import train
 from ringfence.models.training.loop import Epoch, Trained
 from ringfence.models.training.minibatch import train_in_batches
+
+Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +48,11 @@ class FittedNetwork:
 class NaiveCalibration:
     """Scores of the calibration nodes on the graph of today's labelled nodes [n], and accuracy.
 
-    A threshold from these scores is what calibrating once, at training time, would give.
+    A threshold from these scores, which are kept by the score's name, is what calibrating once, at
+    training time, would give.
     """
 
-    scores: NDArray[np.float64]
+    scores: dict[str, NDArray[np.float64]]
     accuracy: float
 
 
@@ -100,20 +102,55 @@ def calibrate_naively(
     workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork
 ) -> NaiveCalibration:
     """Score the calibration nodes on the subgraph of all labelled nodes, as they stand today."""
-    settings = workspace.settings.model
-    terms = terms_for_training(workspace.settings.conformal)
     rows = np.concatenate([split.calibration, split.train, split.validation])
+    outputs = outputs_inside(workspace, mirror, split, fitted, rows)
+    n, truth = len(split.calibration), split.class_indices[split.calibration]
+    every = all_scores(workspace, outputs)
+    scores = {name: values[np.arange(n), truth] for name, values in every.items()}
+    accuracy = float((outputs.logits[:n].argmax(axis=1) == truth).mean())
+    return NaiveCalibration(scores, accuracy)
+
+
+@dataclass(frozen=True, slots=True)
+class SubgraphOutputs:
+    """Outputs of a network on the subgraph of some nodes: logits, their own u, edges by place."""
+
+    logits: NDArray[Any]
+    u: NDArray[np.float64]
+    edges: NDArray[np.int64]
+
+
+def outputs_inside(
+    workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork, rows: Ints
+) -> SubgraphOutputs:
+    """Run the fitted network on the subgraph that `rows` induce."""
+    settings = workspace.settings.model
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     network = build(settings.network, mirror.width, len(split.classes), **network_options(settings))
     network.load_state_dict(fitted.trained.state)
     features = torch.from_numpy(fitted.scaling(mirror.features[rows]))
     with torch.no_grad():
         logits = as_array(network.eval()(features, torch.from_numpy(edges)))
-    n = len(split.calibration)
-    truth = split.class_indices[split.calibration]
-    part = Part(np.arange(n), uniforms_of(mirror, split.calibration, settings.seed))
-    scores = calibration_scores(logits, part, truth, terms.score)
-    return NaiveCalibration(scores, float((logits[:n].argmax(axis=1) == truth).mean()))
+    return SubgraphOutputs(logits, uniforms_of(mirror, rows, settings.seed), edges)
+
+
+def all_scores(workspace: Workspace, outputs: SubgraphOutputs) -> dict[str, NDArray[np.float64]]:
+    """Return every score of all nodes of a subgraph, by name [n, classes]."""
+    settings, probabilities = workspace.settings.conformal, softmax64(outputs.logits)
+    given = {
+        "edge_index": outputs.edges,
+        "diffusion": settings.diffusion,
+        "penalty": settings.penalty,
+        "k_reg": settings.k_reg,
+    }
+    return {
+        name: np.asarray(
+            score.all_classes(
+                probabilities, outputs.u, **{option: given[option] for option in score.options}
+            )
+        )
+        for name, score in SCORES.items()
+    }
 
 
 def _new_network(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:

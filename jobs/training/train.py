@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -13,11 +14,11 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
 from ringfence.connector.neo4j.read.sync import sync_mirror
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.models import record_model
+from ringfence.connector.store.models import last_manifest, record_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.model_inputs import bind_mapping
-from ringfence.jobs.project.promise import MANIFEST_KEY, terms_for_training
+from ringfence.jobs.project.promise import MANIFEST_KEY, describe_changes
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import policy_of
@@ -28,6 +29,12 @@ from ringfence.jobs.training.fit import (
     fit_network,
     network_options,
 )
+from ringfence.jobs.training.score_choice import (
+    TrainedPromise,
+    check_promise,
+    describe_promise,
+    settle_promise,
+)
 from ringfence.jobs.training.split import Split, list_members, split_labelled
 from ringfence.models.guarantee.law import guarantee
 from ringfence.models.training.loop import Epoch
@@ -35,7 +42,11 @@ from ringfence.models.training.loop import Epoch
 
 @dataclass(frozen=True, slots=True)
 class TrainReport:
-    """What `ringfence train` did."""
+    """What `ringfence train` did.
+
+    `promise` says by which rule and score sets will be made, `differences` in what that is not as
+    with the model before.
+    """
 
     version: str
     network: str
@@ -48,6 +59,8 @@ class TrainReport:
     validation_accuracy: float
     calibration_accuracy: float
     guarantee: str
+    promise: tuple[str, ...] = ()
+    differences: tuple[str, ...] = ()
 
 
 def run_training(
@@ -57,13 +70,16 @@ def run_training(
 ) -> TrainReport:
     """Read the whole graph, train a new model version and record it."""
     settings = workspace.settings
+    check_promise(workspace)
     with write_session(workspace, progress) as session:
+        before = last_manifest(workspace.store, workspace.project)
         mirror = sync_mirror(workspace.reader(progress), whole=True).mirror
         split = split_labelled(mirror, settings.model)
         fitted = fit_network(workspace, mirror, split, on_epoch)
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
-        facts = _manifest_facts(settings, mirror.width, split, fitted)
+        promise = settle_promise(workspace, mirror, split, fitted)
+        facts = _manifest_facts(settings, mirror.width, split, fitted, promise)
         manifest = dumps(
             model_files.save_model(
                 workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts
@@ -72,11 +88,24 @@ def run_training(
         digest = hashlib.sha256(manifest.encode()).hexdigest()
         record_model(session.writer, version, manifest, digest, list_members(mirror, split))
         mirrors.save(mirror, workspace.mirror)
-    return _report(settings, version, mirror.size, split, fitted, naive)
+    report = _report(settings, version, mirror.size, split, fitted, naive)
+    return replace(
+        report,
+        promise=tuple(describe_promise(promise, mirror.edge_count)),
+        differences=tuple(
+            describe_changes(settings.conformal, json.loads(before), promise.terms)
+            if before
+            else ()
+        ),
+    )
 
 
 def _manifest_facts(
-    settings: Settings, in_features: int, split: Split, fitted: FittedNetwork
+    settings: Settings,
+    in_features: int,
+    split: Split,
+    fitted: FittedNetwork,
+    promise: TrainedPromise,
 ) -> dict[str, Any]:
     """What a manifest holds besides the hash of its weights: all that a later run must know."""
     policy = policy_of(settings.conformal)
@@ -87,7 +116,8 @@ def _manifest_facts(
         "mapping": bind_mapping(settings.mapping()),
         "classes": list(split.classes),
         "seed": settings.model.seed,
-        MANIFEST_KEY: terms_for_training(settings.conformal).as_manifest(),
+        MANIFEST_KEY: promise.terms.as_manifest(),
+        "score_choice": promise.choice_record(),
         "evaluation": {"digest": policy.digest(), "words": policy.describe()},
         "software": __version__,
         "recipe": asdict(fitted.trained.recipe),

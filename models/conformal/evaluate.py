@@ -1,63 +1,165 @@
-"""Evaluation on the graph as it is now: from logits to p-values, thresholds and sets.
+"""Evaluation on the graph as it is now: from scores to p-values, thresholds and sets.
 
 The steps are the paper's, per timestep: scores of every calibration node on G_t, the threshold of
-the rule, p-values and sets of the nodes to evaluate. NodeEx, EdgeEx and naive thresholds are all
-computed, so that a run can show what the other rules would have done.
+the rule, p-values and sets of the nodes to evaluate. Whatever the rule, NodeEx, EdgeEx and naive
+thresholds are computed beside it, so that a run can show what the paper's rules would have done.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.arrays import Array, Floats, as_array
-from ringfence.models.conformal.sets import p_values, sets_from_p_values, threshold
+from ringfence.models.arrays import as_array
+from ringfence.models.conformal.bands import band_strata, cut_degrees
+from ringfence.models.conformal.sets import threshold
+from ringfence.models.conformal.strata import (
+    Stratum,
+    StratumThreshold,
+    bands_of,
+    one_stratum,
+    stratified_p_values,
+    stratified_thresholds,
+)
 from ringfence.models.conformal.weights import edge_weights, with_drift
 from ringfence.models.guarantee.law import effective_sample_size
-from ringfence.models.scores import score_named, softmax64
 
-CalibrationRule = Literal["NodeEx", "EdgeEx"]
+CalibrationRule = Literal["auto", "NodeEx", "EdgeEx"]
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What is promised and by which rule; part of a run's record.
+    """What is promised and by which rule.
 
-    score: a name in `ringfence.models.scores.SCORES` that needs no options.
+    alphas: shares that may be missed, the first one first · levels: what p-values are compared
+    with, by alpha and class [alphas, classes]; None where it is alpha itself · exact_test_weight:
+    EdgeEx with the due node's own weight.
     """
 
-    alpha: float
+    alphas: tuple[float, ...]
     rule: CalibrationRule
-    score: str
+    levels: Floats | None = None
     exact_test_weight: bool = False
+
+    def level_table(self, classes: int) -> Floats:
+        """Return the levels by alpha and class [alphas, classes]."""
+        if self.levels is not None:
+            return self.levels
+        return np.repeat(np.array(self.alphas)[:, None], classes, axis=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Some nodes of the graph: their rows, and each one's own uniform number u."""
+class NodeScores:
+    """Scores on one graph: of the calibration nodes' true classes [n], of due nodes [m, classes].
 
-    rows: Ints
-    u: Floats
+    naive: calibration scores on the graph of the day of training, for comparison.
+    """
+
+    known: Floats
+    due: Floats
+    naive: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class NodeDegrees:
+    """Degrees on the same graph: of calibration [n] and due nodes [m]; nodes of each degree.
+
+    counts: how many nodes of the whole graph have degree 0, 1, 2, …; only degree bands ask for it.
+    """
+
+    calibration: Ints
+    due: Ints
+    counts: Ints
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What one evaluation decided. Rows follow the evaluated part; columns are classes."""
+    """What one evaluation decided. Rows follow the due nodes; columns are classes.
+
+    sets: by alpha [alphas, m, classes] · levels: what p-values were compared with [alphas, classes]
+    · bands: the name of each due node's stratum · thresholds:
+    of every stratum at every alpha · threshold: the only one at the first alpha, None where there
+    are several · threshold_node, _edge, _naive: of the paper's rules at the first alpha.
+    """
 
     scores: Floats
     p_values: Floats
-    sets: NDArray[np.bool_]
-    threshold: float
+    sets: Bools
+    levels: Floats
+    bands: list[str]
+    thresholds: list[StratumThreshold]
+    threshold: float | None
     threshold_node: float
     threshold_edge: float
     threshold_naive: float
     n_calibration: int
     effective_calibration: float
     calibration_scores: Floats
+
+
+def evaluate(
+    scores: NodeScores,
+    degrees: NodeDegrees,
+    promise: Promise,
+    drift: Floats | None = None,
+    strata: Sequence[Stratum] | None = None,
+) -> Evaluation:
+    """Return p-values and sets of the due nodes, calibrated on the graph as it is now.
+
+    Args:
+        scores: of calibration and due nodes.
+        degrees: of the same nodes, and of all; under EdgeEx each due node has a neighbour.
+        promise: alphas, rule and levels.
+        drift: weights of the calibration nodes in [0, 1] [n]; they multiply those of any rule.
+        strata: who judges whom, where the rule alone does not say it (`rule_strata`).
+    """
+    chosen = rule_strata(promise, degrees, drift) if strata is None else strata
+    levels = promise.level_table(scores.due.shape[1])
+    p = stratified_p_values(scores.known, scores.due, chosen)
+    found = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
+    first = [one.threshold for one in found if one.alpha == promise.alphas[0]]
+    used = drift if promise.rule != "EdgeEx" else chosen[0].weights
+    n = len(scores.known) if promise.rule != "EdgeEx" else len(chosen[0].calibration)
+    node, edge = _paper_thresholds(scores.known, degrees.calibration, promise.alphas[0], drift)
+    return Evaluation(
+        scores=scores.due,
+        p_values=p,
+        sets=p[None, :, :] > levels[:, None, :],
+        levels=levels,
+        bands=bands_of(chosen, len(scores.due)),
+        thresholds=found,
+        threshold=first[0] if len(first) == 1 else None,
+        threshold_node=node,
+        threshold_edge=edge,
+        threshold_naive=float(threshold(scores.naive, promise.alphas[0])),
+        n_calibration=n,
+        effective_calibration=float(n) if used is None or n == 0 else effective_sample_size(used),
+        calibration_scores=scores.known,
+    )
+
+
+def rule_strata(
+    promise: Promise, degrees: NodeDegrees, drift: Floats | None = None
+) -> list[Stratum]:
+    """Return who judges whom under the promise's rule."""
+    n, m = len(degrees.calibration), len(degrees.due)
+    if promise.rule == "NodeEx":
+        return one_stratum(n, m, drift)
+    if promise.rule == "EdgeEx":
+        return [_edge_stratum(promise, degrees, drift)]
+    alpha = min(promise.alphas)
+    lows = cut_degrees(degrees.counts, n, alpha)
+    strata = band_strata(lows, degrees.calibration, degrees.due, alpha)
+    if drift is None:
+        return strata
+    return [replace(one, weights=drift[one.calibration]) for one in strata]
 
 
 def degrees(edge_index: Ints, nodes: int) -> Ints:
@@ -75,62 +177,33 @@ def degrees(edge_index: Ints, nodes: int) -> Ints:
     return np.bincount(ends, minlength=nodes)
 
 
-def calibration_scores(logits: Array, part: Part, classes: Ints, score: str) -> Floats:
-    """Return the scores of the true classes of `part` on the graph that gave `logits` [n]."""
-    probabilities = softmax64(logits[part.rows])
-    return score_named(score).true_class(probabilities, part.u, classes)
+def degree_counts(of_nodes: Ints) -> Ints:
+    """Return how many nodes have degree 0, 1, 2, ….
 
-
-def evaluate(
-    logits: Array,
-    degree: Ints,
-    calibration: Part,
-    calibration_classes: Ints,
-    due: Part,
-    promise: Promise,
-    naive_scores: Floats,
-    drift: Floats | None = None,
-) -> Evaluation:
-    """Return sets of the due nodes at level 1 - alpha, calibrated on the graph as it is now.
-
-    Args:
-        logits: outputs of the network on the whole graph [nodes, classes].
-        degree: `degrees` of the same graph [nodes].
-        calibration: the calibration nodes.
-        calibration_classes: their true classes [n].
-        due: the nodes to evaluate; under EdgeEx each has at least one neighbour.
-        promise: alpha, rule and score.
-        naive_scores: calibration scores on the graph of the day of training, for comparison.
-        drift: `weights.drift_weights` of the calibration nodes [n]; they multiply either rule.
+    >>> degree_counts(np.array([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
     """
-    known = calibration_scores(logits, calibration, calibration_classes, promise.score)
-    probabilities = softmax64(logits[due.rows])
-    scores = score_named(promise.score).all_classes(probabilities, due.u)
-    present = degree[calibration.rows] > 0  # an isolated node doesn't exist yet under EdgeEx
-    weights = edge_weights(degree[calibration.rows][present])
+    return np.bincount(of_nodes).astype(np.int64)
+
+
+def _edge_stratum(promise: Promise, degrees: NodeDegrees, drift: Floats | None) -> Stratum:
+    """EdgeEx: everybody with a neighbour, weights 1 / degree; others don't exist yet."""
+    present = np.flatnonzero(degrees.calibration > 0)
+    weights = np.asarray(edge_weights(degrees.calibration[present]))
     if drift is not None:
-        weights = with_drift(weights, drift[present])
-    alpha = promise.alpha
-    if promise.rule == "NodeEx":
-        p = p_values(known, scores, drift)
-        n, used = len(known), drift
-    else:
-        exact = promise.exact_test_weight
-        test_weight = edge_weights(degree[due.rows]) if exact else 1.0
-        p = p_values(known[present], scores, weights, test_weight)
-        n, used = int(present.sum()), weights
-    effective = float(n) if used is None or n == 0 else effective_sample_size(used)
+        weights = np.asarray(with_drift(weights, drift[present]))
+    test = np.asarray(edge_weights(degrees.due)) if promise.exact_test_weight else 1.0
+    everybody = np.arange(len(degrees.due))
+    return Stratum("", present, everybody, None, weights, test)
+
+
+def _paper_thresholds(
+    known: Floats, degree: Ints, alpha: float, drift: Floats | None
+) -> tuple[float, float]:
+    """Return what NodeEx and EdgeEx would have had as their threshold."""
+    present = degree > 0
+    weights = np.asarray(edge_weights(degree[present]))
+    if drift is not None:
+        weights = np.asarray(with_drift(weights, drift[present]))
     node = float(threshold(known, alpha, drift))
-    edge = float(threshold(known[present], alpha, weights))
-    return Evaluation(
-        scores=scores,
-        p_values=p,
-        sets=sets_from_p_values(p, alpha),
-        threshold=node if promise.rule == "NodeEx" else edge,
-        threshold_node=node,
-        threshold_edge=edge,
-        threshold_naive=float(threshold(naive_scores, alpha)),
-        n_calibration=n,
-        effective_calibration=effective,
-        calibration_scores=known,
-    )
+    return node, float(threshold(known[present], alpha, weights))

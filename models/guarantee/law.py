@@ -44,7 +44,7 @@ def coverage_band(n: float, m: int, alpha: float, level: float = 0.95) -> tuple[
         raise ValueError(f"level = {level}; needed: a number between 0 and 1, such as 0.95")
     if m == 0:
         return 0.0, 1.0
-    cumulative = np.cumsum(_law(n, m, read_alpha(alpha)))
+    cumulative = np.cumsum(law_of_covered(n, m, read_alpha(alpha)))
     tail = (1.0 - level) / 2.0
     low, high = np.searchsorted(cumulative, [tail, 1.0 - tail])
     return float(low) / m, float(min(high, m)) / m
@@ -72,7 +72,7 @@ def coverage_p_value(
     """
     if not 0 <= covered <= m:
         raise ValueError(f"{covered} of {m} nodes covered; needed: a number from 0 to {m}")
-    law = _law(n, m, read_alpha(alpha))
+    law = law_of_covered(n, m, read_alpha(alpha))
     lower = min(1.0, float(np.sum(law[: covered + 1])))
     if alternative == "lower":
         return lower
@@ -225,7 +225,7 @@ def _rank(n: float, alpha: float) -> float:
     return rank(int(n), alpha) if float(n).is_integer() else alpha * (n + 1.0)
 
 
-def _law(n: float, m: int, alpha: float) -> Floats:
+def law_of_covered(n: float, m: int, alpha: float) -> Floats:
     """P(k of m nodes covered), k = 0..m."""
     from scipy.special import betaln  # half a CPU second that a run without verdicts saves
 

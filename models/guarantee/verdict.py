@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -11,6 +12,11 @@ from scipy.special import betaincinv
 
 from ringfence.models.guarantee.anytime import ANYTIME_DELTA, anytime_low, log_evidence
 from ringfence.models.guarantee.law import calibration_odds, coverage_band, coverage_p_value
+from ringfence.models.guarantee.stratified import (
+    JudgedNodes,
+    stratified_band,
+    stratified_p_value,
+)
 
 Verdict = Literal["kept", "watch", "broken", "not enough known yet"]
 
@@ -48,6 +54,7 @@ def judge_coverage(
     *,
     anytime_p: float | None = None,
     comparisons: int = 1,
+    strata: Sequence[JudgedNodes] = (),
 ) -> Judgement:
     """Return the verdict on `covered` of `known` nodes (`evaluated` were predicted).
 
@@ -57,6 +64,9 @@ def judge_coverage(
 
     `anytime_p`, the p-value over all runs and all days (`anytime.over_runs`), makes the verdict
     one for who looks daily: only that can say *broken*, the single look can say *watch*.
+
+    `strata` are the known nodes of one run by the calibration nodes that judged them: band and p
+    are then those of the sum of their laws, and `n` stands for all of them in the anytime bound.
 
     >>> judge_coverage(n=100, evaluated=500, known=400, covered=362, alpha=0.1).verdict
     'kept'
@@ -75,8 +85,12 @@ def judge_coverage(
     needed = labels_needed(n, alpha)
     if known == 0:
         return Judgement("not enough known yet", None, 0.0, 1.0, 1.0, 0.0, 1.0, needed, "")
-    low, high = coverage_band(n, known, alpha)
-    p = min(1.0, comparisons * coverage_p_value(n, known, covered, alpha))
+    if strata:
+        low, high = stratified_band(strata)
+        p = min(1.0, comparisons * stratified_p_value(strata, covered))
+    else:
+        low, high = coverage_band(n, known, alpha)
+        p = min(1.0, comparisons * coverage_p_value(n, known, covered, alpha))
     own = min(1.0, comparisons * math.exp(-max(0.0, log_evidence(n, known, covered, alpha))))
     ever = own if anytime_p is None else anytime_p
     verdict = _verdict(p, ever, daily=anytime_p is not None, known=known, needed=needed)

@@ -1,4 +1,4 @@
-"""Library only: wanted rows with their incoming neighbours, for scores that look at both.
+"""Wanted rows with their incoming neighbours, for scores that look at both.
 
 Neighbour diffusion (DAPS) mixes a node's scores with those of its neighbours. So outputs are wanted
 at the union of both; `models.scores.diffusion` mixes the scores of its rows.

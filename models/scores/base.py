@@ -28,7 +28,7 @@ class ConformityScore:
     all_classes: ``(probabilities [n, classes], u [n], **options) -> [n, classes]`` · true_class:
     ``(probabilities, u, classes [n], **options) -> [n]``, the same numbers for one class per node ·
     options: keywords that both need besides · needs_edges: whether one of them is ``edge_index`` ·
-    library_only: whether no job can choose it, because none passes its options.
+    base: the score that is averaged with the neighbours' (`node_scores` does it at some nodes).
     """
 
     name: str
@@ -36,7 +36,7 @@ class ConformityScore:
     true_class: Callable[..., Array]
     options: tuple[str, ...] = ()
     needs_edges: bool = False
-    library_only: bool = False
+    base: str | None = None
 
 
 def softmax64(logits: Any) -> Array:

@@ -1,6 +1,6 @@
-"""Library only: DAPS, scores diffused over the graph (Zargarbashi et al. 2023).
+"""DAPS, scores diffused over the graph (Zargarbashi et al. 2023), from all edges.
 
-No job passes edges to a score yet; `ringfence reproduce` calls ``daps`` itself.
+`node_scores` gives the same at some nodes of a graph, which is what a scoring run needs.
 """
 
 from __future__ import annotations

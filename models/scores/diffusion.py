@@ -1,4 +1,4 @@
-"""Library only: neighbour diffusion of scores (DAPS) at some nodes, without all edges."""
+"""Neighbour diffusion of scores (DAPS) at some nodes, without all edges."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Library only: RAPS, APS with a penalty on low ranks (Angelopoulos et al. 2021).
+"""RAPS, APS with a penalty on low ranks (Angelopoulos et al. 2021).
 
-No job passes its options yet. APS is this score without a penalty.
+APS is this score without a penalty.
 """
 
 from __future__ import annotations

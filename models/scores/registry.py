@@ -5,6 +5,7 @@ from __future__ import annotations
 from ringfence.models.scores.aps import aps, aps_true
 from ringfence.models.scores.base import ConformityScore
 from ringfence.models.scores.daps import daps_of_aps, daps_of_aps_true
+from ringfence.models.scores.dtps import dtps, dtps_true
 from ringfence.models.scores.raps import raps, raps_true
 from ringfence.models.scores.tps import tps_true_without_u, tps_without_u
 
@@ -17,8 +18,9 @@ SCORES: dict[str, ConformityScore] = {
     for score in (
         ConformityScore("APS", aps, aps_true),
         ConformityScore("TPS", tps_without_u, tps_true_without_u),
-        ConformityScore("RAPS", raps, raps_true, ("penalty", "k_reg"), library_only=True),
-        ConformityScore("DAPS", daps_of_aps, daps_of_aps_true, _DIFFUSION, True, library_only=True),
+        ConformityScore("RAPS", raps, raps_true, ("penalty", "k_reg")),
+        ConformityScore("DAPS", daps_of_aps, daps_of_aps_true, _DIFFUSION, True, base="APS"),
+        ConformityScore("DTPS", dtps, dtps_true, _DIFFUSION, True, base="TPS"),
     )
 }
 

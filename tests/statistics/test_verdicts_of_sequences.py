@@ -7,16 +7,16 @@ so every run has its own calibration scores and threshold. One look is taken aft
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import binom
 
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
 from ringfence.jobs.auditing.coverage import coverage_rows
-from ringfence.models.conformal.evaluate import Part, Promise, evaluate
+from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
 from ringfence.models.guarantee.anytime import ANYTIME_DELTA
 from ringfence.models.guarantee.verdict import BROKEN_P, WATCH_P
+from ringfence.models.scores import aps, softmax64
 
-PROMISE = Promise(alpha=0.1, rule="NodeEx", score="APS")
+PROMISE = Promise((0.1,), "NodeEx")
 CALIBRATION, RUNS, PER_RUN, CLASSES = 500, 20, 30, 4
 SEQUENCES, SHIFTED, HALF = 300, 40, RUNS // 2
 NODES = CALIBRATION + RUNS * PER_RUN
@@ -29,22 +29,22 @@ def audited(seed, shift_from=RUNS):
     run = (np.arange(NODES) - CALIBRATION) // PER_RUN  # below 0: calibration
     logits = rng.normal(size=(NODES, CLASSES))
     logits[np.arange(NODES), classes] += np.where(run >= shift_from, 0.0, 1.5)
-    calibration = Part(torch.arange(CALIBRATION), torch.from_numpy(rng.random(CALIBRATION)))
-    known = torch.from_numpy(classes[:CALIBRATION])
-    degree, naive = torch.ones(NODES, dtype=torch.int64), torch.zeros(CALIBRATION)
+    u = rng.random(NODES)
+    known, ones = classes[:CALIBRATION], np.ones(NODES, np.int64)
     tallies = []
     for t in range(RUNS):
-        rows = torch.from_numpy(np.flatnonzero(run == t))
-        due = Part(rows, torch.from_numpy(rng.random(PER_RUN)))
-        now = torch.from_numpy(logits * (1 + 0.1 * t))
-        found = evaluate(now, degree, calibration, known, due, PROMISE, naive)
-        hits = int(found.sets[torch.arange(PER_RUN), torch.from_numpy(classes[rows])].sum())
+        rows = np.flatnonzero(run == t)
+        scores = aps(softmax64(logits * (1 + 0.1 * t)), u)
+        own = scores[np.arange(CALIBRATION), known]
+        degrees = NodeDegrees(ones[:CALIBRATION], ones[:PER_RUN], np.array([0, NODES]))
+        found = evaluate(NodeScores(own, scores[rows], own), degrees, PROMISE)
+        hits = int(found.sets[0][np.arange(PER_RUN), classes[rows]].sum())
         counts = dict.fromkeys(COUNTS, 0) | {"evaluated": PER_RUN, "known": PER_RUN}
         sums = dict.fromkeys(SUMS, 0.0)
-        n = found.n_calibration
-        tallies.append(
-            Tally(t + 1, "m", "NodeEx", 0.1, n, float(n), "", counts | {"covered": hits}, sums)
-        )
+        n, counts = found.n_calibration, counts | {"covered": hits}
+        terms = {"model": "m", "rule": "NodeEx", "score": "APS", "alpha": 0.1, "options": "{}"}
+        sizes = {"n_calibration": n, "effective_calibration": float(n)}
+        tallies.append(Tally(seq=t + 1, name="", counts=counts, sums=sums, **terms, **sizes))
     return coverage_rows(tallies, (), (), window=1)
 
 
@@ -60,7 +60,6 @@ def at_most(share, many):
 
 @pytest.fixture(scope="module")
 def well():
-    torch.set_num_threads(1)
     return [audited(seed) for seed in range(SEQUENCES)]
 
 

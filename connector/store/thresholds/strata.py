@@ -37,10 +37,14 @@ By = Literal["run", "class", "group"]
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Nodes that were judged by one threshold: the calibration nodes behind it, known, covered."""
+    """Nodes that were judged by one threshold: the calibration nodes behind it, known, covered.
+
+    `level` is what their p-values were compared with.
+    """
 
     n_calibration: int
     effective_calibration: float
+    level: float
     known: int
     covered: int
 
@@ -62,7 +66,7 @@ def known_strata(
         key = int(row["seq"]), float(row["alpha"]), row["name"]
         size, effective = int(row["n_calibration"]), float(row["effective_calibration"])
         strata.setdefault(key, []).append(
-            Stratum(size, effective, int(row["known"]), int(row["covered"]))
+            Stratum(size, effective, row["level"], int(row["known"]), int(row["covered"]))
         )
     return strata
 
@@ -94,7 +98,7 @@ def _query(project: str, version: str, by: By, as_of_ns: int | None) -> Select[A
     name = {"run": literal(""), "class": known.c.label, "group": group_name()}[by]
     terms = (
         threshold.c.seq, threshold.c.alpha, threshold.c.band, threshold.c["class"],
-        threshold.c.n_calibration, threshold.c.effective_calibration,
+        threshold.c.n_calibration, threshold.c.effective_calibration, threshold.c.level,
     )  # fmt: skip
     first = threshold.c.alpha == run.c.alpha
     hit = case((first, known.c.covered), else_=further_set.c.covered)

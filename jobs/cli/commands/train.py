@@ -34,3 +34,7 @@ def print_training(trained: TrainReport) -> None:
         f"{trained.calibration_accuracy:.3f} on {trained.calibration:,} calibration nodes."
     )
     say(trained.guarantee + ".")
+    for sentence in trained.promise:
+        say(f"{sentence[:1].upper()}{sentence[1:]}.")
+    for difference in trained.differences:
+        say(f"Changed: {difference}.")

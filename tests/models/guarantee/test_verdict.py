@@ -81,10 +81,10 @@ def test_evidence_falls_with_every_hit_and_the_bound_is_where_it_reaches_the_ala
 
 def test_evidence_is_a_fair_bet_when_all_is_well():
     """Mean 1 under the beta-binomial law, for every number of labels."""
-    from ringfence.models.guarantee.law import _law
+    from ringfence.models.guarantee.law import law_of_covered
 
     for m in (1, 7, 60):
-        law = _law(50, m, ALPHA)
+        law = law_of_covered(50, m, ALPHA)
         bets = np.exp([log_evidence(50, m, k, ALPHA) for k in range(m + 1)])
         assert np.isclose((law * bets).sum(), 1.0)
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 from ringfence.jobs.config.settings import ConformalSettings
+from ringfence.models.inference import graph_of, incoming, neighbourhood
 from ringfence.models.scores import SCORES, aps, score_named, tps
+from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 
 RNG = np.random.default_rng(3)
 PROBABILITIES = RNG.dirichlet(np.full(4, 0.5), size=60)
@@ -35,15 +37,39 @@ def test_the_names_lead_to_the_functions_of_the_papers():
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_a_score_that_no_job_can_choose_is_one_that_needs_options(name):
+def test_a_score_that_looks_at_neighbours_is_made_from_another_one(name):
     score = score_named(name)
-    assert score.library_only == bool(score.options)
-    assert score.needs_edges == ("edge_index" in score.options)
+    assert score.needs_edges == ("edge_index" in score.options) == (score.base is not None)
 
 
-def test_settings_offer_the_scores_of_the_product_and_no_others():
-    offered = get_args(ConformalSettings.model_fields["score"].annotation)
-    assert set(offered) == {score.name for score in SCORES.values() if not score.library_only}
+@pytest.mark.parametrize("name", SCORES)
+def test_scores_of_some_nodes_are_those_of_the_whole_graph(name):
+    score = score_named(name)
+    graph = graph_of(OPTIONS["edge_index"], nodes=60, undirected=False)
+    near = incoming(graph, np.arange(60))
+    edges = np.stack([near.sources, np.repeat(near.rows, near.counts())])  # each pair once, no loop
+    given = {option: OPTIONS[option] for option in score.options} | {"edge_index": edges}
+    every = score.all_classes(PROBABILITIES, U, **{o: given[o] for o in score.options})
+    wanted = np.array([7, 3, 41, 7])
+    around = neighbourhood(graph, wanted) if needs_neighbours(name) else None
+    rows = wanted if around is None else around.rows
+    options = {option: given[option] for option in score.options if option != "edge_index"}
+    some = node_scores(name, PROBABILITIES[rows], U[rows], options, around)
+    np.testing.assert_allclose(some, every[wanted], atol=1e-14)
+
+
+def test_a_diffused_score_without_neighbours_is_refused():
+    with pytest.raises(ValueError, match="needed: who they are"):
+        node_scores("DAPS", PROBABILITIES, U, {"diffusion": 0.5})
+
+
+def test_settings_offer_the_registered_scores_and_a_choice():
+    offered = {
+        name
+        for part in get_args(ConformalSettings.model_fields["score"].annotation)
+        for name in get_args(part)
+    }
+    assert offered == {*SCORES, "auto"}
 
 
 def test_an_unknown_score_is_refused_with_the_names_there_are():

@@ -1,0 +1,44 @@
+"""Conformity scores on the graph as it is now, at the rows where a run needs them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.network_inputs import uniforms_of
+from ringfence.jobs.project.promise import PromiseTerms
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring import inference
+from ringfence.models.inference import InferenceGraph, neighbourhood
+from ringfence.models.scores import softmax64
+from ringfence.models.scores.node_scores import needs_neighbours, node_scores
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredRows:
+    """Scores of all classes at the wanted rows [m, classes]; how the outputs were computed."""
+
+    scores: NDArray[np.float64]
+    sentence: str
+
+
+def score_rows(
+    workspace: Workspace,
+    model: SavedModel,
+    mirror: Mirror,
+    graph: InferenceGraph,
+    wanted: NDArray[np.int64],
+    terms: PromiseTerms,
+) -> ScoredRows:
+    """Score the rows `wanted`; a score that looks at neighbours needs their outputs too."""
+    near = neighbourhood(graph, wanted) if needs_neighbours(terms.score) else None
+    rows = wanted if near is None else near.rows
+    passed = inference.outputs_at(workspace.tables, model, mirror, workspace.mapping, graph, rows)
+    probabilities = softmax64(passed.logits)
+    u = uniforms_of(mirror, rows, model.manifest["seed"])
+    scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
+    return ScoredRows(scores, passed.sentence)
