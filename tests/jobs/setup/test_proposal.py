@@ -18,9 +18,9 @@ CREATE (c:Crime {ref: i, type: ['Drugs', 'Theft', 'Fraud'][i % 3], day: i % 28,
   reported: date('2017-08-01') + duration({days: i % 28}),
   text: 'a note of some words number ' + (i * 7 % 13),
   scores: [x IN range(0, i % 4) | toFloat(x)]})
-SET c.outcome = CASE WHEN i <= 150 THEN ['open', 'charged'][i % 2] END
+SET c.outcome = CASE WHEN i <= 150 THEN ['open', 'charged'][(i * i * 31 + i * 17) % 101 % 2] END
 SET c.closed_by = CASE WHEN i <= 150 THEN 'officer ' + (i % 40) END
-SET c.charge = CASE WHEN i <= 150 AND i % 2 = 1 THEN 'article ' + (i % 5) END
+SET c.charge = CASE WHEN i <= 150 AND c.outcome = 'charged' THEN 'article ' + (i % 5) END
 WITH c, i
 MATCH (p:Place {address: 'street ' + (i % 20)}), (o:Officer {badge: 'B' + (i % 10)})
 CREATE (c)-[:AT]->(p)
