@@ -10,9 +10,22 @@ from typing import Any
 
 from benchmarks.measuring import RESULTS
 
-NAMES = ("incremental", "reading", "writing", "run", "gds", "scale")
+NAMES = (
+    "incremental",
+    "deletions",
+    "updates",
+    "reach",
+    "reading",
+    "writing",
+    "run",
+    "gds",
+    "scale",
+)
 TITLES = {
     "incremental": "New nodes in a large graph: the incremental pass beside full ones",
+    "deletions": "Deleted and changed nodes and relationships beside a full pass",
+    "updates": "A stream of small changes",
+    "reach": "How far a change reaches in APPNP",
     "reading": "Reading a whole graph",
     "writing": "Writing prediction sets",
     "run": "A whole run with 1,000 new nodes",
@@ -23,6 +36,22 @@ NOTES = {
     "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
     "own forward on an edge_index. Differences are the largest of any logit; PyG adds a "
     "hub's messages in float32, ringfence's GCN in float64.",
+    "deletions": "One thread, CPU seconds, least of three rounds in turns. 1,000 are removed or "
+    "changed; outputs are wanted at 2,000 calibration nodes and 1,000 others. "
+    "`difference`: to a full pass over a graph built anew. `mirror`: load, change and "
+    "save the local mirror beside filling one.",
+    "updates": "One thread, CPU milliseconds per batch: half of its relationships come, half go; "
+    "the mirror's lists take them, and outputs are computed at 2,000 calibration nodes "
+    "and the ends of what changed (APS), or at these and their neighbours (DAPS). "
+    "Graphs are random with hubs; no dataset is read. RIPPLE++ (arXiv 2601.12347) "
+    "reports up to 56,000 updates/s on ogbn-arxiv and 7,600 on ogbn-products on one "
+    "machine, InkStream (arXiv 2309.11071) 2.5 to 427x over full recomputation on a CPU "
+    "cluster: other hardware, and outputs of all nodes that a change reaches, so no "
+    "comparison.",
+    "reach": "`step n`: share of all rows whose value after n of ten steps differs from before "
+    "the new nodes came. `above 1e-6`: share of all outputs that moved by more. `at "
+    "most x`: what an exact pass could save that kept every step and wanted outputs at "
+    "2,000 calibration nodes and the new ones only.",
     "reading": "Least time on the clock of interleaved rounds, ringfence in two streams. `floor`: "
     "the server touches the same values in one query and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
@@ -65,6 +94,21 @@ COLUMNS: dict[str, dict[str, str]] = {
         "way": "way", "seconds": "s", "full_seconds": "full s", "pyg_seconds": "PyG s",
         "full_ratio": "x full", "pyg_ratio": "x PyG", "affected": "rows computed",
         "difference": "difference", "difference_to_pyg": "to PyG",
+    },
+    "deletions": {
+        "nodes": "nodes", "attachment": "attachment", "network": "network", "what": "change",
+        "count": "count", "way": "way", "seconds": "s", "full_seconds": "full s",
+        "full_ratio": "x full", "affected": "rows computed", "difference": "difference",
+    },
+    "updates": {
+        "graph": "graph", "network": "network", "score": "score", "batch": "batch",
+        "updates_per_s": "updates/s", "p50_ms": "median ms", "p95_ms": "95 %", "p99_ms": "99 %",
+        "full_ms": "full ms", "full_ratio": "x full", "way": "way", "difference": "difference",
+    },
+    "reach": {
+        "nodes": "nodes", "attachment": "attachment", "new": "new", "forward_2": "step 2",
+        "forward_3": "step 3", "forward_10": "step 10", "above_1e-6": "above 1e-6",
+        "most_ratio": "at most x",
     },
     "reading": {
         "way": "way", "nodes": "nodes", "node_rows_per_s": "nodes/s", "mb_per_s": "MB/s",

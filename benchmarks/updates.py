@@ -1,0 +1,166 @@
+"""A stream of small changes: single relationships come and go, in batches of 1 to 10,000.
+
+    python -m benchmarks.updates [--quick]
+
+Graphs of the size of ogbn-arxiv and ogbn-products, made at random with hubs; no dataset is read.
+Each batch is half additions and half removals; it goes through the mirror's lists of relationships,
+then outputs are computed at 2,000 calibration nodes and at the ends of what changed, with APS
+(those nodes alone) and with DAPS (their neighbours too). One thread; CPU milliseconds per batch, so
+that other programs' work isn't counted. Equality is with a full pass after the last batch.
+
+What others report, on other hardware and for the outputs of all nodes that a change reaches:
+RIPPLE++ (arXiv 2601.12347) up to 56,000 updates/s on ogbn-arxiv and 7,600 on ogbn-products, on one
+machine; InkStream (arXiv 2309.11071) 2.5 to 427 times faster than computing all again, on a cluster
+of CPUs.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS="1")
+
+import argparse
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.incremental import CALIBRATION, HIDDEN, copied
+from benchmarks.measuring import available_gb, cpu_seconds, keep, random_ends, show
+from ringfence.connector.mirror.adjacency import Adjacency
+from ringfence.models.inference import (
+    InferenceGraph,
+    empty_tables,
+    forward,
+    forward_whole,
+    neighbourhood,
+    plan_of,
+)
+from ringfence.models.inference.graph import RemovedEntries
+from ringfence.models.networks import build
+
+#: Name, nodes, relationships, features, classes, memory that it takes in GB.
+GRAPHS = [
+    ("ogbn-arxiv's size", 169_343, 1_166_243, 128, 40, 2),
+    ("ogbn-products' size", 2_449_029, 61_859_140, 100, 47, 14),
+]
+QUICK = [("small", 20_000, 140_000, 32, 10, 1)]
+NETWORKS = ["gcn", "sage", "gat"]
+BATCHES = [1, 10, 100, 1_000, 10_000]
+ROUNDS = {1: 60, 10: 40, 100: 20, 1_000: 10, 10_000: 4}
+
+
+def filled(folder: Path, ends, nodes: int) -> Adjacency:
+    adjacency = Adjacency.empty(folder)
+    adjacency.grow(nodes, 0)
+    for start in range(0, ends.shape[1], 1 << 21):
+        part = ends[:, start : start + (1 << 21)]
+        adjacency.add(part[0], part[1], 0, 0)
+    adjacency.settle(0)
+    adjacency.merge(0)
+    return adjacency
+
+
+def graph_now(adjacency: Adjacency, version: int) -> InferenceGraph:
+    return InferenceGraph(
+        adjacency.offsets.array, adjacency.others.array, adjacency.codes.array,
+        *adjacency.late_part(), len(adjacency.changed), np.array([True]), adjacency.changed,
+        version, RemovedEntries(*adjacency.removed_part()),
+    )  # fmt: skip
+
+
+class Stream:
+    """Relationships that come and go, and what stands to be removed."""
+
+    def __init__(self, rng, ends, nodes):
+        self.rng, self.ends, self.nodes = rng, ends, nodes
+        self.version = 0
+        self.left = rng.permutation(ends.shape[1])
+
+    def batch(self, adjacency: Adjacency, size: int):
+        """Apply half of a batch as additions and half as removals; return the ends of all."""
+        self.version += 1
+        coming = size - size // 2 if size > 1 else self.version % 2
+        new = self.rng.integers(0, self.nodes, (2, coming))
+        adjacency.add(new[0], new[1], 0, self.version)
+        adjacency.settle(self.version)
+        gone, self.left = self.left[: size - coming], self.left[size - coming :]
+        old = self.ends[:, gone]
+        adjacency.remove(old[0], old[1], np.zeros(len(gone), np.int64), self.version)
+        return np.unique(np.concatenate([new.ravel(), old.ravel()]))
+
+
+def measure(graph_name, nodes, relationships, width, classes, names, batches):
+    rng = np.random.default_rng(1)
+    ends = random_ends(rng, nodes, relationships, "preferential")
+    features = rng.standard_normal((nodes, width), dtype=np.float32)
+    calibration = rng.choice(nodes, CALIBRATION, replace=False)
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            adjacency = filled(Path(folder), ends, nodes)
+            network = build(name, width, classes, hidden=HIDDEN, seed=1).eval()
+            plan = plan_of(network, torch.zeros(width), torch.ones(width))
+            graph = graph_now(adjacency, 0)
+            kept = {"APS": empty_tables(plan, nodes)}
+            forward(plan, graph, features, calibration, kept["APS"])
+            full, _ = cpu_seconds(lambda p=plan, g=graph: forward_whole(p, g, features))
+            kept["DAPS"] = copied(kept["APS"])
+            stream = Stream(rng, ends, nodes)
+            for size in batches:
+                times = {"APS": [], "DAPS": []}
+                for _ in range(ROUNDS[size]):
+                    start = time.process_time()
+                    touched = stream.batch(adjacency, size)
+                    graph = graph_now(adjacency, stream.version)
+                    applied = time.process_time() - start
+                    wanted = np.concatenate([calibration, touched])
+                    found = {}
+                    for score, tables in kept.items():
+                        start = time.process_time()
+                        rows = neighbourhood(graph, wanted).rows if score == "DAPS" else wanted
+                        found[score] = rows, forward(plan, graph, features, rows, tables)
+                        times[score].append(applied + time.process_time() - start)
+                whole = forward_whole(plan, graph, features)
+                for score, (rows, outputs) in found.items():
+                    spent = np.array(times[score]) * 1e3
+                    row = {
+                        "graph": graph_name, "nodes": nodes, "relationships": relationships,
+                        "network": name, "score": score, "batch": size,
+                        "updates_per_s": size * 1e3 / float(np.median(spent)),
+                        "p50_ms": float(np.median(spent)),
+                        "p95_ms": float(np.quantile(spent, 0.95)),
+                        "p99_ms": float(np.quantile(spent, 0.99)),
+                        "full_ms": full * 1e3, "full_ratio": full * 1e3 / float(np.median(spent)),
+                        "way": outputs.way,
+                        "difference": float(np.abs(outputs.logits - whole[rows]).max()),
+                    }  # fmt: skip
+                    show(row)
+                    yield row
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="a small graph")
+    parser.add_argument("--only", help="networks, separated by commas")
+    parser.add_argument("--nodes", type=int, help="only the graph with so many nodes")
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    names, rows, left = given.only.split(",") if given.only else NETWORKS, [], []
+    for *graph, memory in QUICK if given.quick else GRAPHS:
+        if given.nodes not in (None, graph[1]):
+            continue
+        if available_gb() < memory:
+            left.append(f"{graph[0]} needs {memory} GB, {available_gb():.0f} were free: left out")
+            print(left[-1])
+            continue
+        for row in measure(*graph, names, BATCHES[:-1] if given.quick else BATCHES):
+            rows.append(row)
+            keep("updates", rows, given.quick, note="; ".join(left))
+    keep("updates", rows, given.quick, note="; ".join(left))
+
+
+if __name__ == "__main__":
+    main()
