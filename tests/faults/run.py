@@ -86,6 +86,8 @@ def hurt(case: Case, ground: Ground, wanted: list[str], tally: Tally) -> None:
             if ended.kind != "done":
                 tally.violations["unfinished"] += 1
                 tally.say(f"{case.name} after {group}: recovery {ended.text}")
+        elif case.sibling is not None:  # the successor worked for its own project
+            case.sibling.recover()
         tally.judge(case, " + ".join(group))
     tally.documents += len(case.first_seen)
 
