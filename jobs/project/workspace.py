@@ -23,7 +23,7 @@ from ringfence.connector.neo4j.read.typed.reader import TypedReader
 from ringfence.connector.store.chain import chain_key, require_first_key
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.first_seen import find_first_seen
-from ringfence.connector.store.lease import Lease, acquire, release
+from ringfence.connector.store.lease import Lease, acquire, release, renew
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
@@ -110,6 +110,8 @@ class Workspace:
             yield held
         except OSError as error:
             if error.errno not in DISK_ERRORS:
+                with self.store.transaction() as connection:
+                    renew(self.store, connection, held)  # a successor may have removed the files
                 raise
             raise FolderError(
                 found=f"[engine] folder {folder} can't be written: {error.strerror}",

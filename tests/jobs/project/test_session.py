@@ -170,3 +170,21 @@ def test_a_session_keeps_its_lease_while_a_long_training_works(workspace, monkey
             else:
                 with pytest.raises(LeaseLost):
                     working.writer.begin(connection)
+
+
+def lose_files(workspace, taken_over):
+    with workspace.lease():
+        if taken_over:
+            with workspace.store.transaction() as connection:
+                connection.execute(update(tables.lease).values(token=tables.lease.c.token + 1))
+        raise FileNotFoundError("others.1")
+
+
+@sqlite
+def test_files_that_a_successor_removed_are_told_as_a_lost_lease(workspace):
+    with pytest.raises(LeaseLost):
+        lose_files(workspace, taken_over=True)
+    with workspace.store.transaction() as connection:
+        connection.execute(update(tables.lease).values(expires_ns=0))
+    with pytest.raises(FileNotFoundError):  # still ours: the error is what it is
+        lose_files(workspace, taken_over=False)
