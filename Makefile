@@ -12,7 +12,7 @@ WORKERS ?= $(if $(RINGFENCE_TEST_NEO4J_URI),0,2)
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds reproduce \
+.PHONY: help demo test test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -71,6 +71,9 @@ screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from
 	rm -rf .ringfence/screenshots
 	$(BIN)/ringfence demo --no-serve --folder .ringfence/screenshots
 	$(BIN)/python docs/screenshots/take.py .ringfence/screenshots/ringfence.toml docs/screenshots
+
+bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score, audit (FLIGHTS=folder FAERS=folder)
+	$(BIN)/python -m benchmarks.real.run $(if $(FLIGHTS),--flights $(FLIGHTS)) $(if $(FAERS),--faers $(FAERS)) $(ARGS)
 
 bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
 	$(BIN)/python benchmarks/audit_pages.py

@@ -31,6 +31,13 @@ class ModelSettings(Section):
         description="Seed of the split, the training and every node's own random number u. "
         "Choose it once: it is part of what an auditor recomputes.",
     )
+    max_unusable: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="Share of the nodes that may be unusable (no key, no time, wrong features); "
+        "with more, training is refused and the reasons are named.",
+    )
     train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
     validation: Fraction01 = Field(0.2, description="Share for early stopping.")
     calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")

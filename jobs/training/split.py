@@ -6,6 +6,7 @@ grows.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from ringfence.jobs.config.settings import ModelSettings
 from ringfence.models import hashing
 
 Ints = NDArray[np.int64]
+REASONS_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +52,7 @@ def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
     The mirror numbers nodes as they were read; sums of floats depend on the order of their terms,
     so training in that numbering would give other weights for the same graph: keys give the order.
     """
+    refuse_lost_nodes(mirror, settings.max_unusable)
     classes = _class_order(mirror)
     indices = _class_indices(mirror, classes)
     rows = np.flatnonzero(indices != UNKNOWN)
@@ -70,6 +73,21 @@ def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
                 next_step="label more nodes, or change the shares in [model]",
             )
     return Split(tuple(classes), indices, **{role: rows[mask] for role, mask in masks.items()})
+
+
+def refuse_lost_nodes(mirror: Mirror, most: float) -> None:
+    """Refuse to train where more than a share of the nodes fell out, and say why they did."""
+    lost, all_ = len(mirror.rejected), mirror.size + len(mirror.rejected)
+    if lost <= most * all_:
+        return
+    reasons = Counter(bad.reason for bad in mirror.rejected.values()).most_common(REASONS_NAMED)
+    raise ModelError(
+        found=f"{lost} of {all_} nodes can't be used: "
+        + "; ".join(f"{count} because {reason}" for reason, count in reasons),
+        needed=f"at most {most:.0%} of them ([model] max_unusable): a model of the rest would "
+        "speak of other nodes than those that arrive",
+        next_step="ringfence doctor   (says what to correct)",
+    )
 
 
 def list_members(mirror: Mirror, split: Split) -> list[Member]:
