@@ -305,3 +305,55 @@ def test_rows_that_are_gone_make_the_graph_be_read_whole_though_the_counts_agree
     found = case.read()
     assert "deleted" in found.read.rebuilt
     assert_same_as_whole(case, found)
+
+
+STEPS = (
+    "CREATE (:Flight {id: $new, hour: $n})",
+    "MATCH (a:Airport) WITH a ORDER BY a.faa SKIP $n % 2 LIMIT 1 "
+    "CREATE (:Flight {id: $new})-[:TO]->(a)",
+    "CREATE (:Flight {id: $new})-[:FROM]->(:Airport {faa: 'A' + $new})",
+    "MATCH (f:Flight), (a:Airport) WITH f, a ORDER BY f.id, a.faa SKIP $n LIMIT 1 "
+    "CREATE (f)-[:TO]->(a)",
+    "MATCH ()-[r:FROM|TO|OPERATES]->() WITH r ORDER BY elementId(r) SKIP $n LIMIT 1 DELETE r",
+    "MATCH (f:Flight) WITH f ORDER BY f.id SKIP $n % 4 LIMIT 1 SET f.note = 'n' + $new",
+    "MATCH (a:Airport) WITH a ORDER BY a.faa LIMIT 1 SET a.altitude = $new",
+    "MATCH (f:Flight) WITH f ORDER BY f.id SKIP $n % 4 LIMIT 1 DETACH DELETE f",
+    "CREATE (:Flight {hour: $n})-[:TO]->(:Airport)",
+    "MATCH (f:Flight) WHERE f.id IS NULL SET f.id = 1000 + $new + $n",
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_reading_what_is_new_equals_reading_all_after_whatever_happened(case, seed):
+    rng = np.random.default_rng(seed)
+    case.check_nodes = 1000  # every row: properties of the classified label show in no count
+    case.read()
+    for step in range(8):
+        for place in rng.integers(0, len(STEPS), int(rng.integers(1, 4))).tolist():
+            new = 10_000 * (seed + 1) + 100 * step + int(rng.integers(100))
+            case.graph.run(
+                f"OPTIONAL MATCH (known:Flight {{id: $new}}) WITH known WHERE known IS NULL "
+                f"CALL () {{ {STEPS[place]} }}",
+                new=new,
+                n=int(rng.integers(20)),
+            )
+        assert_same_as_whole(case, case.read())
+
+
+def test_hostile_names_and_values_are_only_names_and_values(connected, tmp_path):
+    label, type_, key, column = "A`b\\u0060", "R`) DELETE (n", "k'\"", "c]\n{0}"
+    connected.write(
+        lambda tx: tx.run(
+            "UNWIND range(1, 3) AS i CREATE (a:$($label)) SET a[$key] = 'x\\u0000' + i, "
+            "a[$column] = ['1e400', 'NaN', '\\u2028'][i - 1] CREATE (a)-[:$($type)]->(a)",
+            label=label, type=type_, key=key, column=column,
+        ).consume()
+    )  # fmt: skip
+    connected.run(f"MATCH (n) SET n.`{key}` = replace(n.`{key}`, '\\u0000', '')")
+    node = NodeMapping(label, key, columns(column))
+    mapping = TypedMapping((node,), (RelationMapping(0, type_, 0),), "class", "zoned")
+    found = Case(connected, tmp_path, mapping).read()
+    rows = found.typed.base.find(["s:x1", "s:x2", "s:x3"])
+    assert found.typed.columns(0, rows) == {column: ["1e400", "NaN", "\u2028"]}
+    assert found.typed.base.edge_count == 3
