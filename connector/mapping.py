@@ -88,6 +88,15 @@ class TypedMapping:
         """How new nodes of the classified label are found."""
         return "created_at" if self.classified.created_at else "keys"
 
+    @property
+    def inner_relations(self) -> list[int]:
+        """Places of the relations inside the classified label that are there at evaluation."""
+        return [
+            index
+            for index, one in enumerate(self.relations)
+            if one.source == one.target == 0 and not one.after_evaluation
+        ]
+
     def describe(self, relation: RelationMapping) -> str:
         """Return a relation as Cypher draws it.
 

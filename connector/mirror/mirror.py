@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,9 @@ from ringfence.connector.mirror.patches import SAME_FEATURES, Patches
 from ringfence.connector.neo4j.read.columns import NodeBlock
 from ringfence.connector.neo4j.read.incremental import RelationshipBlock, TypedKeys
 from ringfence.connector.records import RejectedNode
+
+if TYPE_CHECKING:
+    from ringfence.connector.mirror.typed import TypedMirror
 
 UNKNOWN = -1
 UNUSABLE_KEY = "-"  # stands for a key that can't be used; no typed key looks like it
@@ -45,6 +48,7 @@ class Mirror:
     here, parallel ones too (None: not known); `settled`, by type, between which two numbers the
     graph's count of those created before a time lies, and that time. `checked` is the row at which
     the next comparison with the graph begins, `members_checked` the calibration node.
+    `typed` has labels and raw columns where the project has several labels.
     `odd_relationships` lists some that have no usable creation time and were read all the same;
     `other_times` has rows whose key was read again with another creation time; they are compared.
     """
@@ -76,6 +80,7 @@ class Mirror:
     members_checked: int = 0
     other_times: set[int] = field(default_factory=set)
     claim: Claim | None = None
+    typed: TypedMirror | None = None
 
     @property
     def size(self) -> int:

@@ -29,7 +29,7 @@ RETURN n.{key} AS key, n.{class_} AS class, {ns} AS ns
 
 STATES_OF_KEYS = """
 UNWIND $keys AS key MATCH (n:{label} {{{key}: key}})
-WITH n, n.{created} AS t
+WITH n, {created} AS t
 RETURN collect([n.{key}, n.{class_}, {ns}]) AS states
 """
 
@@ -43,7 +43,7 @@ def node_states(graph: Graph, mapping: GraphMapping, keys: Sequence[str]) -> dic
         label=quote(mapping.label),
         key=quote(mapping.key),
         class_=quote(mapping.class_property),
-        created=quote(mapping.created_at),
+        created=f"n.{quote(mapping.created_at)}" if mapping.created_at else "null",
         ns=checked_ns_expression(mapping.time_kind, "t"),
     )
     (record,) = graph.read(query, keys=[decode_key(key) for key in keys])

@@ -10,8 +10,21 @@ from ringfence.jobs.config.section import Fraction01, Section
 class ModelSettings(Section):
     """The network and how it is trained."""
 
-    network: str = Field("GCN", description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`.")
+    network: str = Field(
+        "GCN",
+        description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`. With `[[graph.nodes]]`: "
+        "typed_sage, which it is there without being named, or a `package.module:Class` whose "
+        "forward takes PyG's x_dict and edge_index_dict.",
+    )
     hidden: int = Field(64, ge=1, description="Width of the hidden layer (the paper's).")
+    layers: int = Field(
+        2, ge=1, le=3, description="Layers of typed_sage; the other networks have two."
+    )
+    degrees: bool = Field(
+        False,
+        description="typed_sage also hears how many neighbours a node has, per relationship type "
+        "and direction. Mind types whose mere presence gives the class away.",
+    )
     dropout: float | None = Field(
         None, ge=0, lt=1, description="Dropout; without it the paper's value for the network."
     )
@@ -41,6 +54,11 @@ class ModelSettings(Section):
     train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
     validation: Fraction01 = Field(0.2, description="Share for early stopping.")
     calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")
+
+    @property
+    def typed_network(self) -> str:
+        """The network for several labels: the named one, typed_sage where none is named."""
+        return self.network if "network" in self.model_fields_set else "typed_sage"
 
     @model_validator(mode="after")
     def _shares_add_up(self) -> ModelSettings:

@@ -39,7 +39,11 @@ class Scaling:
 def edge_index(mirror: Mirror, mapping: GraphMapping) -> Ints:
     """Return the edges that networks see [2, E]: undirected types both ways, loops dropped."""
     source, target, kind = mirror.edges
-    both = np.array([relationship.undirected for relationship in mapping.relationships], np.bool_)
+    if mapping.typed is not None:  # only those inside the classified label
+        inner = np.isin(kind, mapping.typed.inner_relations)
+        source, target, kind = source[inner], target[inner], kind[inner]
+    kinds = mapping.relationships if mapping.typed is None else mapping.typed.relations
+    both = np.array([relationship.undirected for relationship in kinds], np.bool_)
     back = both[kind] if len(kind) else np.empty(0, np.bool_)
     ends = np.stack(
         [np.concatenate([source, target[back]]), np.concatenate([target, source[back]])]

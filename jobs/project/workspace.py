@@ -72,9 +72,9 @@ class Workspace:
         if self.mapping.typed is not None:
             raise ConfigError(
                 found="[[graph.nodes]] describes several labels or raw columns",
-                needed="one label with numbers ([graph] label, key, features): this version checks "
-                "and indexes the other form, and does not train or score it yet",
-                next_step="ringfence doctor   (checks the mapping against the graph)",
+                needed="one label with numbers ([graph] label, key, features) for this verb: "
+                "reconcile does not read the other form yet; train, score and audit do",
+                next_step="ringfence score   (compares some nodes with the graph in every run)",
             )
         engine = self.settings.engine
         return GraphReader(

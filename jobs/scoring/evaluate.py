@@ -47,6 +47,7 @@ from ringfence.models.conformal.evaluate import (
 )
 from ringfence.models.conformal.weights import drift_weights
 from ringfence.models.inference import InferenceGraph, neighbour_counts
+from ringfence.models.schema import CLASSIFIED
 
 NO_ROWS = np.empty(0, np.int64)
 DAY_NS = 86_400 * NANOSECONDS
@@ -156,7 +157,10 @@ def _degree_counts(mirror: Mirror, graph: InferenceGraph, terms: PromiseTerms) -
     """Nodes of the whole graph by degree; nothing is counted for a rule that does not ask."""
     if terms.rule != "auto":
         return NO_ROWS
-    return degree_counts(neighbour_counts(graph, np.flatnonzero(mirror.present)))
+    there = mirror.present
+    if mirror.typed is not None:  # context has degrees of its own, and no sets
+        there = there & (mirror.typed.labels == CLASSIFIED)
+    return degree_counts(neighbour_counts(graph, np.flatnonzero(there)))
 
 
 def _drift(

@@ -8,13 +8,10 @@ damaged ones: every run compares the checksums of all that it may read.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,49 +22,55 @@ from ringfence.connector.files import (
     PRIVATE,
     make_private_folder,
     open_private,
-    write_atomically,
 )
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import edge_index
+from ringfence.jobs.scoring.table_state import close_state, closed_state, write_state
+from ringfence.jobs.scoring.typed_inference import ForwardPass, typed_outputs_at
 from ringfence.models.inference import (
     InferenceGraph,
     InferencePlan,
     Tables,
     empty_tables,
     forward,
+    leave_out_types,
 )
 from ringfence.models.inference.graph import AlteredFeatures, RemovedEntries
 from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
 from ringfence.models.inference.state import NEVER_COMPUTED, TABLE_COLUMNS, shape_of
 from ringfence.models.networks.registry import whole_pass
 
-STATE_FILE = "state.json"
-TABLES_FORMAT = 5  # also raised when kernels change: kept rows must have the bits of new ones
 KEPT_NUMBERS = ("rows", "version", "used")  # numbers that belong to the tables
-BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
-
-
-@dataclass(frozen=True, slots=True)
-class ForwardPass:
-    """Logits at the wanted rows [m, classes], and one sentence on how they were computed."""
-
-    logits: NDArray[np.float32]
-    sentence: str
 
 
 def inference_graph(mirror: Mirror, mapping: GraphMapping) -> InferenceGraph:
-    """Return the mirror's relationships as the networks' kernels take them; nothing is copied."""
+    """Return the mirror's relationships as the networks' kernels take them.
+
+    Nothing is copied, unless some types are set only after evaluation: those are left out.
+    """
     near = mirror.adjacency
     nodes, offsets, others, codes = near.late_part()
-    both = [kind.undirected for kind in mapping.relationships]
+    kinds = mapping.relationships if mapping.typed is None else mapping.typed.relations
+    both = [kind.undirected for kind in kinds]
     base = near.offsets.array if near.offsets.rows else np.zeros(1, np.int64)
-    return InferenceGraph(
+    graph = InferenceGraph(
         base, near.others.array, near.codes.array, nodes, offsets, others, codes,
         mirror.size, np.array(both, np.bool_), near.changed, mirror.version,
         RemovedEntries(*near.removed_part()), AlteredFeatures(*mirror.patches.altered()),
     )  # fmt: skip
+    cut = [index for index, kind in enumerate(kinds) if getattr(kind, "after_evaluation", False)]
+    return leave_out_types(graph, cut) if cut else graph
+
+
+def inner_graph(graph: InferenceGraph, mapping: GraphMapping) -> InferenceGraph:
+    """Return the relationships between nodes that have outputs: those of the classified label."""
+    if mapping.typed is None:
+        return graph
+    inner = mapping.typed.inner_relations
+    outer = [index for index in range(len(mapping.typed.relations)) if index not in inner]
+    return leave_out_types(graph, outer)
 
 
 def outputs_at(
@@ -83,6 +86,8 @@ def outputs_at(
     A network with inference layers pays for what changed since the tables in `folder` were kept;
     any other module, such as a user's own, runs in full.
     """
+    if mirror.typed is not None:
+        return typed_outputs_at(folder, model, mirror, mirror.typed, graph, wanted)
     plan = model.plan()
     if plan is None:
         return _whole_pass(model, mirror, mapping, wanted)
@@ -103,9 +108,7 @@ def outputs_at(
 def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
     """Close the tables of this run: the mirror that they belong to is saved."""
     place = folder / f"{model.version}-{mirror.epoch}"
-    state = _state(place)
-    if state and state["open"] and state["version"] == mirror.version:
-        _write_state(place, {**state, "open": False})
+    close_state(place, mirror)
 
 
 def _whole_pass(
@@ -143,25 +146,22 @@ def _opened(place: Path, plan: InferencePlan, mirror: Mirror) -> Iterator[tuple[
         shutil.rmtree(place.parent, ignore_errors=True)
         make_private_folder(place)
     room = int(state["room"]) if state else 0
-    _write_state(place, {**_fresh(room), "open": True})
+    write_state(place, {**_fresh(room), "open": True})
     if tables is None or room < mirror.size:
         room = mirror.size + mirror.size // 4 + 1_024
         tables = _map_tables(place, plan, room, state)
     yield tables, damage
     done = {name: getattr(tables, name) for name in KEPT_NUMBERS} | {"room": room}
     done["checksums"] = tables.checksums()
-    _write_state(place, {**_fresh(room), **done, "open": True})
+    write_state(place, {**_fresh(room), **done, "open": True})
 
 
 def _usable_state(place: Path, mirror: Mirror) -> dict[str, Any]:
     """What is written about tables that may be used by this run; {} where there are none."""
-    state = _state(place)
+    state = closed_state(place, mirror)
     usable = (
         bool(state)
-        and not state["open"]
-        and state["boot"] == _boot() != ""
         and state["rows"] <= mirror.size
-        and state["version"] <= mirror.version
         and all((place / name).exists() for name in TABLE_COLUMNS)
     )
     return state if usable else {}
@@ -197,36 +197,9 @@ def _mapped(path: Path, kind: Any, shape: tuple[int, ...]) -> NDArray[Any]:
 
 def _fresh(room: int) -> dict[str, Any]:
     return {
-        "format": TABLES_FORMAT,
-        "boot": _boot(),
         "rows": 0,
         "version": NEVER_COMPUTED,
         "used": 0,
         "room": room,
         "checksums": {},
     }
-
-
-def _state(place: Path) -> dict[str, Any]:
-    """What was written about the tables; {} where it can't be read, or not as it was written."""
-    try:
-        checksum, _, body = (place / STATE_FILE).read_text(encoding="utf-8").partition("\n")
-        if int(checksum, 16) != zlib.crc32(body.encode()):
-            return {}
-        found: dict[str, Any] = json.loads(body)
-    except (OSError, ValueError):
-        return {}
-    return found if found.get("format") == TABLES_FORMAT else {}
-
-
-def _write_state(place: Path, state: dict[str, Any]) -> None:
-    body = json.dumps(state)
-    text = f"{zlib.crc32(body.encode()):08x}\n{body}"
-    write_atomically(place / STATE_FILE, text, durable=False)
-
-
-def _boot() -> str:
-    try:
-        return BOOT_ID_FILE.read_text(encoding="ascii").strip()
-    except OSError:
-        return ""

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import typed_candidates
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.neo4j.read.sync import Progress, sync_mirror
+from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
@@ -57,7 +57,7 @@ def run_rescoring(
         recorded = newest_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
-        mirror = sync_mirror(workspace.reader(progress)).mirror
+        mirror = read_graph(workspace, session.writer, progress).mirror
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
         known = calibration_members(
             workspace.store, workspace.project, model.version, model.classes
@@ -67,7 +67,7 @@ def run_rescoring(
         later = predictions(mirror, rows, evaluated.result, evaluated.degree, model.classes)
         alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
-        mirrors.save(mirror, workspace.mirror)
+        save_graph(workspace, mirror)
         inference.close_tables(workspace.tables, model, mirror)
     sets = {prediction.node_key: prediction.classes for prediction in later}
     return RescoreReport(reason, model.version, sets)

@@ -7,9 +7,8 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from ringfence.connector import fault_points
-from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
-from ringfence.connector.neo4j.read.sync import Progress, SyncResult, sync_mirror
+from ringfence.connector.neo4j.read.sync import Progress, SyncResult
 from ringfence.connector.neo4j.retry import retry_while_unavailable
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.records import RunFacts
@@ -19,6 +18,7 @@ from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
@@ -80,7 +80,9 @@ def run_scoring(
         require_mapping(workspace.mapping, recorded)  # before the mirror follows another one
         model = model_files.load_model(workspace.models, recorded)
         stopwatch.lap("load model")
-        read = retry_while_unavailable("reading", lambda: sync_mirror(workspace.reader(progress)))
+        read = retry_while_unavailable(
+            "reading", lambda: read_graph(workspace, session.writer, progress)
+        )
         mark_evaluated(workspace, read.mirror)
         corrected = correct_some(
             workspace, session.writer, model.version, model.classes, read.mirror
@@ -97,7 +99,7 @@ def run_scoring(
             apply(workspace, session.writer, seq, progress, stopwatch)
             read.mirror.evaluated[due.rows] = True
             read.mirror.seq = seq
-        mirrors.save(read.mirror, workspace.mirror)
+        save_graph(workspace, read.mirror)
         inference.close_tables(workspace.tables, model, read.mirror)
         stopwatch.lap("save mirror")
     return _report(seq, session.recovered, read, due, decision, corrected, stopwatch)

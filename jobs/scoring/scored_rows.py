@@ -35,7 +35,9 @@ def score_rows(
     terms: PromiseTerms,
 ) -> ScoredRows:
     """Score the rows `wanted`; a score that looks at neighbours needs their outputs too."""
-    near = neighbourhood(graph, wanted) if needs_neighbours(terms.score) else None
+    near = None
+    if needs_neighbours(terms.score):
+        near = neighbourhood(inference.inner_graph(graph, workspace.mapping), wanted)
     rows = wanted if near is None else near.rows
     passed = inference.outputs_at(workspace.tables, model, mirror, workspace.mapping, graph, rows)
     probabilities = softmax64(passed.logits)

@@ -17,6 +17,7 @@ from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.network_inputs import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split
+from ringfence.jobs.training.typed_fit import TypedFit, fit_typed, typed_outputs_inside
 from ringfence.models.arrays import as_array
 from ringfence.models.networks.factory import build
 from ringfence.models.networks.threads import threads_for
@@ -30,11 +31,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class FittedNetwork:
-    """Weights by name, the features' scaling that belongs to them, and how training went."""
+    """Weights by name, the features' scaling that belongs to them, and how training went.
+
+    With several labels `typed` has schema and encoders; the weights have the encoders' arrays too.
+    """
 
     weights: dict[str, NDArray[Any]]
     scaling: Scaling
     trained: Trained
+    typed: TypedFit | None = None
 
     def digest(self) -> str:
         """Return a hash over all weights."""
@@ -72,6 +77,11 @@ def fit_network(
 ) -> FittedNetwork:
     """Train on the subgraph that train and validation nodes induce, and on nothing else."""
     settings = workspace.settings.model
+    if mirror.typed is not None and workspace.mapping.typed is not None:
+        typed, trained = fit_typed(mirror.typed, workspace.mapping.typed, settings, split, on_epoch)
+        weights = {name: as_array(value) for name, value in trained.state.items()}
+        nothing = Scaling(np.empty(0, np.float32), np.empty(0, np.float32))
+        return FittedNetwork(weights | typed.encoders.arrays(), nothing, trained, typed)
     rows = np.concatenate([split.train, split.validation])
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[split.train])
@@ -124,14 +134,10 @@ def outputs_inside(
     workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork, rows: Ints
 ) -> SubgraphOutputs:
     """Run the fitted network on the subgraph that `rows` induce."""
-    settings = workspace.settings.model
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
-    network = build(settings.network, mirror.width, len(split.classes), **network_options(settings))
-    network.load_state_dict(fitted.trained.state)
-    features = torch.from_numpy(fitted.scaling(mirror.features[rows]))
-    with torch.no_grad():
-        logits = as_array(network.eval()(features, torch.from_numpy(edges)))
-    return SubgraphOutputs(logits, uniforms_of(mirror, rows, settings.seed), edges)
+    logits = _logits_inside(workspace, mirror, split, fitted, rows, edges)
+    u = uniforms_of(mirror, rows, workspace.settings.model.seed)
+    return SubgraphOutputs(logits, u, edges)
 
 
 def all_scores(workspace: Workspace, outputs: SubgraphOutputs) -> dict[str, NDArray[np.float64]]:
@@ -151,6 +157,28 @@ def all_scores(workspace: Workspace, outputs: SubgraphOutputs) -> dict[str, NDAr
         )
         for name, score in SCORES.items()
     }
+
+
+def _logits_inside(
+    workspace: Workspace,
+    mirror: Mirror,
+    split: Split,
+    fitted: FittedNetwork,
+    rows: Ints,
+    edges: Ints,
+) -> NDArray[np.float32]:
+    """Run the fitted network on the subgraph that `rows` induce; with all context, if there is."""
+    settings, classes = workspace.settings.model, len(split.classes)
+    if fitted.typed is not None and mirror.typed is not None and workspace.mapping.typed:
+        return typed_outputs_inside(
+            mirror.typed, workspace.mapping.typed, settings, fitted.typed, fitted.trained, classes,
+            rows,
+        )  # fmt: skip
+    network = build(settings.network, mirror.width, classes, **network_options(settings))
+    network.load_state_dict(fitted.trained.state)
+    features = torch.from_numpy(fitted.scaling(mirror.features[rows]))
+    with torch.no_grad():
+        return as_array(network.eval()(features, torch.from_numpy(edges)))
 
 
 def _new_network(settings: ModelSettings, in_features: int, classes: int) -> torch.nn.Module:

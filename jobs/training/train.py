@@ -10,16 +10,16 @@ from datetime import UTC, datetime
 from typing import Any
 
 from ringfence import __version__
-from ringfence.connector import mirror as mirrors
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
-from ringfence.connector.neo4j.read.sync import sync_mirror
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.models import last_manifest, record_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import bind_mapping
 from ringfence.jobs.project.promise import MANIFEST_KEY, describe_changes
 from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.training.fit import (
@@ -36,6 +36,7 @@ from ringfence.jobs.training.score_choice import (
     settle_promise,
 )
 from ringfence.jobs.training.split import Split, list_members, split_labelled
+from ringfence.jobs.training.typed_fit import typed_options
 from ringfence.models.guarantee.law import guarantee
 from ringfence.models.training.loop import Epoch
 
@@ -73,7 +74,7 @@ def run_training(
     check_promise(workspace)
     with write_session(workspace, progress) as session:
         before = last_manifest(workspace.store, workspace.project)
-        mirror = sync_mirror(workspace.reader(progress), whole=True).mirror
+        mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
         split = split_labelled(mirror, settings.model)
         fitted = fit_network(workspace, mirror, split, on_epoch)
         naive = calibrate_naively(workspace, mirror, split, fitted)
@@ -87,7 +88,7 @@ def run_training(
         )
         digest = hashlib.sha256(manifest.encode()).hexdigest()
         record_model(session.writer, version, manifest, digest, list_members(mirror, split))
-        mirrors.save(mirror, workspace.mirror)
+        save_graph(workspace, mirror)
     report = _report(settings, version, mirror.size, split, fitted, naive)
     return replace(
         report,
@@ -110,8 +111,7 @@ def _manifest_facts(
     """What a manifest holds besides the hash of its weights: all that a later run must know."""
     policy = policy_of(settings.conformal)
     return {
-        "network": settings.model.network,
-        "options": network_options(settings.model),
+        **_network_facts(settings, fitted),
         "in_features": in_features,
         "mapping": bind_mapping(settings.mapping()),
         "classes": list(split.classes),
@@ -127,6 +127,17 @@ def _manifest_facts(
     }
 
 
+def _network_facts(settings: Settings, fitted: FittedNetwork) -> dict[str, Any]:
+    """The network's name and options; with several labels their schema and encoders too."""
+    if fitted.typed is None:
+        return {"network": settings.model.network, "options": network_options(settings.model)}
+    return {
+        "network": settings.model.typed_network,
+        "options": typed_options(settings.model),
+        MANIFEST_KEY_TYPED: fitted.typed.facts(),
+    }
+
+
 def _report(
     settings: Settings,
     version: str,
@@ -138,7 +149,7 @@ def _report(
     promise = guarantee(len(split.calibration), settings.conformal.first_alpha)
     return TrainReport(
         version=version,
-        network=settings.model.network,
+        network=_network_facts(settings, fitted)["network"],
         classes=split.classes,
         nodes=nodes,
         train=len(split.train),

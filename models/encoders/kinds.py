@@ -1,4 +1,4 @@
-"""Library only: which kind a column is, judged by its values, with the reason."""
+"""Which kind a column is, judged by its values, with the reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Library only: encoders by the kind that a configuration names, one line each."""
+"""Encoders by the kind that a configuration names, one line each."""
 
 from __future__ import annotations
 

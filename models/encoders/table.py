@@ -1,4 +1,4 @@
-"""Library only: all columns of one label as one float32 matrix, by the encoders of a model.
+"""All columns of one label as one float32 matrix, by the encoders of a model.
 
     encoder = fit_table(columns, {"seats": ColumnChoice("integer")}, training_rows)
     encoder.transform(columns)      # float32 [n, encoder.width]

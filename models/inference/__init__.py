@@ -7,6 +7,7 @@ from ringfence.models.inference.graph import (
     InferenceGraph,
     graph_of,
     incoming,
+    leave_out_types,
     neighbour_counts,
 )
 from ringfence.models.inference.layers.base import InferencePlan
@@ -27,6 +28,7 @@ __all__ = [
     "forward_whole",
     "graph_of",
     "incoming",
+    "leave_out_types",
     "neighbour_counts",
     "neighbourhood",
     "plan_named",

@@ -8,7 +8,8 @@ that it points to as well.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,7 @@ __all__ = [
     "graph_of",
     "incoming",
     "incoming_counts",
+    "leave_out_types",
     "max_incoming",
     "neighbour_counts",
     "newest_change",
@@ -248,6 +250,33 @@ def with_late(
         touched, np.append(late.offsets[touched], late.offsets[-1]), late.others, late.codes,
         nodes, graph.undirected, changed, version,
     )  # fmt: skip
+
+
+def leave_out_types(graph: InferenceGraph, types: Sequence[int]) -> InferenceGraph:
+    """Return a graph without the relationships of some types; its arrays are copies.
+
+    >>> neighbour_counts(leave_out_types(graph_of(np.array([[0], [1]]), 2), [0]), np.array([0]))
+    array([0])
+    """
+    offsets, kept = _kept_entries(graph.offsets, graph.codes, types)
+    late_offsets, late = _kept_entries(graph.late_offsets, graph.late_codes, types)
+    gone = graph.removed
+    gone_offsets, still = _kept_entries(gone.offsets, gone.codes, types)
+    return replace(
+        graph,
+        offsets=offsets, others=graph.others[kept], codes=graph.codes[kept],
+        late_offsets=late_offsets, late_others=graph.late_others[late],
+        late_codes=graph.late_codes[late],
+        removed=RemovedEntries(gone.nodes, gone_offsets, gone.others[still], gone.codes[still]),
+    )  # fmt: skip
+
+
+def _kept_entries(
+    offsets: Ints, codes: NDArray[np.uint8], types: Sequence[int]
+) -> tuple[Ints, NDArray[np.bool_]]:
+    kept = ~np.isin(codes >> 1, np.array(types, np.uint8))
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[offsets], kept
 
 
 def entry_lists(graph: InferenceGraph) -> kernels.Lists:

@@ -15,11 +15,24 @@ if TYPE_CHECKING:
 
     from ringfence.models.inference.layers.base import InferencePlan
 
-__all__ = ["NETWORKS", "NetworkEntry", "inference_class", "name_of", "network_class", "whole_pass"]
+__all__ = [
+    "NETWORKS",
+    "TYPED_NETWORKS",
+    "NetworkEntry",
+    "inference_class",
+    "name_of",
+    "network_class",
+    "typed_network_class",
+    "typed_planner",
+    "typed_whole_pass",
+    "whole_pass",
+]
 
 MODULES = "ringfence.models.networks"
 LAYERS = "ringfence.models.inference.layers"
 RUN_MODULE = "ringfence.models.networks.whole_pass:run_module"
+RUN_TYPED_MODULE = "ringfence.models.networks.typed_whole_pass:run_typed_module"
+SELECT_TYPED = "ringfence.models.training.typed_data:select_typed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +53,11 @@ NETWORKS: dict[str, NetworkEntry] = {
     "sage": NetworkEntry("sage:SAGE", "sage:SAGEPlan"),
     "mlp": NetworkEntry("mlp:MLP", "mlp:MLPPlan"),
 }
+#: Networks for several labels; `models/inference/typed` computes those that have layers.
+TYPED_NETWORKS: dict[str, NetworkEntry] = {
+    "typed_sage": NetworkEntry("typed_sage:TypedSAGE", "plan:plan_typed"),
+}
+TYPED_LAYERS = "ringfence.models.inference.typed"
 
 
 def inference_class(name: str) -> type[InferencePlan] | None:
@@ -81,6 +99,36 @@ def name_of(network: Any) -> str:
 def whole_pass() -> Any:
     """Return `networks.whole_pass.run_module`, which runs any module on the whole graph."""
     return _find(RUN_MODULE)
+
+
+def typed_network_class(name: str) -> type[torch.nn.Module] | None:
+    """Return the module for several labels called ``name``; None where there is no such one.
+
+    >>> typed_network_class("typed_sage").__name__
+    'TypedSAGE'
+    """
+    entry = TYPED_NETWORKS.get(name.lower())
+    if entry is None:
+        return None
+    found: type[torch.nn.Module] = _find(f"{MODULES}.{entry.module}")
+    return found
+
+
+def typed_planner(name: str) -> Any:
+    """Return the function that plans a network's typed inference; None where it has none.
+
+    >>> typed_planner("typed_sage").__name__
+    'plan_typed'
+    """
+    entry = TYPED_NETWORKS.get(name.lower())
+    if entry is None or entry.layers is None:
+        return None
+    return _find(f"{TYPED_LAYERS}.{entry.layers}")
+
+
+def typed_whole_pass() -> Any:
+    """Return what runs any typed module on a whole graph, and what makes its arrays of it."""
+    return _find(RUN_TYPED_MODULE), _find(SELECT_TYPED)
 
 
 def _find(path: str) -> Any:

@@ -1,4 +1,4 @@
-"""Library only: training on typed graphs: full passes, or blocks that know nothing later.
+"""Training on typed graphs: full passes, or blocks that know nothing later.
 
 As in `full_batch`, callers pass the subgraph of train and validation nodes; the nodes of other
 labels, the context, belong to it.

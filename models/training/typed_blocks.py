@@ -1,4 +1,4 @@
-"""Library only: sampled neighbourhoods in typed graphs that know nothing later than their seed.
+"""Sampled neighbourhoods in typed graphs that know nothing later than their seed.
 
 Every seed has a block of its own, because every seed has a time of its own: no node, relationship
 or column in it is later. Edges are sorted by time together with their sources, so that what a seed

@@ -1,4 +1,4 @@
-"""Library only: a part of a typed graph in the arrays that training takes: columns, edges, times.
+"""A part of a typed graph in the arrays that training takes: columns, edges, times.
 
 Rows stand in the order that the caller gives (that of keys), edges are sorted by receiver and
 source: the same graph gives the same arrays, in whatever order it was read.

@@ -12,7 +12,7 @@ from sqlalchemy import select
 from ringfence.connector import fault_points
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import tables
-from ringfence.jobs.scoring.inference import STATE_FILE
+from ringfence.jobs.scoring.table_state import STATE_FILE
 from tests.faults.case import CLASSES, WIDTH, Case, open_sibling
 from tests.faults.kinds import SCORE_PLACES, Ground, Hurt
 from tests.faults.worker import Outcome, start

@@ -1,7 +1,7 @@
-"""Library only: the forward pass over typed graphs, at a cost that follows the change."""
+"""The forward pass over typed graphs, at a cost that follows the change."""
 
 from ringfence.models.inference.typed.forward import TypedOutputs, forward_typed
-from ringfence.models.inference.typed.graph import TypedGraph, degrees_of, typed_graph
+from ringfence.models.inference.typed.graph import TypedGraph, typed_graph
 from ringfence.models.inference.typed.kept_sums import KeptSums
 from ringfence.models.inference.typed.plan import TypedPlan
 
@@ -10,7 +10,6 @@ __all__ = [
     "TypedGraph",
     "TypedOutputs",
     "TypedPlan",
-    "degrees_of",
     "forward_typed",
     "typed_graph",
 ]

@@ -1,4 +1,4 @@
-"""Library only: one forward pass of typed SAGE, at the nodes that matter.
+"""One forward pass of typed SAGE, at the nodes that matter.
 
 New nodes change every output through hubs, so what saves is computing the outputs of due and
 calibration nodes alone, with the hubs' sums kept from the last pass. Into context: sum first, then

@@ -1,4 +1,4 @@
-"""Library only: a graph of several labels for inference: one row space, and a label per row."""
+"""A graph of several labels for inference: one row space, and a label per row."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ringfence.models.inference.kernels import gather
 from ringfence.models.inference.kernels import typed as kernels
 from ringfence.models.schema import Channel, TypedSchema
 
-__all__ = ["TypedGraph", "degrees_of", "list_channel", "list_receivers", "typed_graph"]
+__all__ = ["TypedGraph", "list_channel", "list_receivers", "typed_graph"]
 
 Ints = NDArray[np.int64]
 CODES = 256
@@ -71,16 +71,6 @@ def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
     """Return the rows that hear any of ``rows`` through the channel."""
     found = _listed(graph, rows, [code ^ 1 for code in channel.codes])
     return np.unique(found.sources).astype(np.int64)
-
-
-def degrees_of(graph: TypedGraph, rows: Ints) -> Ints:
-    """Return how many distinct neighbours ``rows`` have over all relations that are not cut [n].
-
-    Context counts too, whichever way relationships point.
-    """
-    uncut = [index for index, one in enumerate(graph.schema.relations) if not one.cut]
-    codes = [2 * index + end for index in uncut for end in (0, 1)]
-    return _listed(graph, rows, codes).counts()
 
 
 def _listed(graph: TypedGraph, rows: Ints, codes: Iterable[int]) -> Incoming:

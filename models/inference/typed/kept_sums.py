@@ -1,4 +1,4 @@
-"""Library only: sums of hubs that are kept from pass to pass.
+"""Sums of hubs that are kept from pass to pass.
 
 A context node with many neighbours, as an airport has flights, is heard by everybody and grows in
 every run. Its sum is kept with the number of sources in it and a hash of them. A list that begins

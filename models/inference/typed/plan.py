@@ -1,4 +1,4 @@
-"""Library only: typed SAGE ready for its kernels, from named weights; no torch is needed."""
+"""Typed SAGE ready for its kernels, from named weights; no torch is needed."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from ringfence.connector.neo4j.read.columns import NodeBlock
 from ringfence.connector.neo4j.read.incremental import RelationshipBlock
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling, edge_index
-from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring import inference, table_state
 from ringfence.models.arrays import as_array
 from ringfence.models.inference.state import TABLE_COLUMNS
 from ringfence.models.networks import NETWORKS, build
@@ -131,7 +131,7 @@ def test_without_the_mark_the_crashed_runs_rows_would_be_taken_for_good(tmp_path
     line.grow(3, 5)
     line.score(np.arange(line.mirror.size))
     (state,) = (tmp_path / "forward").glob("*/state.json")
-    inference._write_state(state.parent, {**inference._state(state.parent), "open": False})
+    table_state.write_state(state.parent, {**table_state.read_state(state.parent), "open": False})
     line.mirror = load(tmp_path / "mirror", "graph")
     line.grow(3, 5)
     rows, passed = line.score(np.arange(line.mirror.size))
@@ -149,7 +149,7 @@ def test_tables_are_never_used_for_something_else(tmp_path, monkeypatch, what):
         line.mirror = create(tmp_path / "mirror", "graph", WIDTH)
         line.grow(50, 90)
     elif what == "a restart":
-        monkeypatch.setattr(inference, "_boot", lambda: "another")
+        monkeypatch.setattr(table_state, "boot_id", lambda: "another")
     else:
         (lost,) = (tmp_path / "forward").glob("*/scale")
         lost.unlink()
@@ -218,7 +218,7 @@ def flipped_bit(rng):
     """A flip of one bit in what is filled of one of the kept files."""
 
     def damage(place):
-        state = inference._state(place)
+        state = table_state.read_state(place)
         files = [file for file in sorted(place.iterdir()) if file.stat().st_size]
         file = files[rng.integers(len(files))]
         raw = bytearray(file.read_bytes())
@@ -278,8 +278,8 @@ def test_damage_of_every_kind_is_named_and_the_tables_are_made_again(tmp_path, w
             width = CLASSES * 4 * 2
             second.write_bytes(raw[width : 2 * width] + raw[:width] + raw[2 * width :])
         else:
-            state = inference._state(place)
-            inference._write_state(place, {**state, "rows": state["rows"] - 1})
+            state = table_state.read_state(place)
+            table_state.write_state(place, {**state, "rows": state["rows"] - 1})
 
     copy = next_run(line, tmp_path / "copy", damage)
     _, passed = copy.score(np.arange(copy.mirror.size))

@@ -10,7 +10,7 @@ import torch
 from ringfence.models import schema as schemas
 from ringfence.models.networks import typed_sage
 from ringfence.models.networks.custom import ModuleRefused
-from ringfence.models.networks.typed_registry import build_typed, check_typed_module
+from ringfence.models.networks.typed_factory import build_typed, check_typed_module
 from ringfence.models.schema import Relation, TypedSchema
 
 SCHEMA = TypedSchema(

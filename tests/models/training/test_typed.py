@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from ringfence.models.networks.typed_registry import build_typed
+from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
 from ringfence.models.training import typed_blocks
 from ringfence.models.training.typed import train_typed, train_typed_in_batches

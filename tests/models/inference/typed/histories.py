@@ -4,7 +4,7 @@ import numpy as np
 
 from ringfence.models.inference.graph import InferenceGraph, RemovedEntries
 from ringfence.models.inference.typed import typed_graph
-from ringfence.models.networks.typed_registry import build_typed
+from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
 
 SCHEMAS = [

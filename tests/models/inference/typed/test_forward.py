@@ -6,9 +6,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ringfence.models.inference import leave_out_types, neighbour_counts
 from ringfence.models.inference.typed import (
     KeptSums,
-    degrees_of,
     forward_typed,
     kept_sums,
     typed_graph,
@@ -143,7 +143,11 @@ def test_the_degree_counts_distinct_neighbours_of_all_labels_but_not_through_cut
     grown = History(SCHEMAS[3], 0)
     grown.labels = np.array([0, 1, 2, 0])
     grown.edges = {(0, 1, 0), (0, 1, 1), (3, 0, 4), (2, 0, 5)}
-    assert degrees_of(grown.graph(), np.array([0, 3, 1])).tolist() == [2, 1, 1]
+    relationships = grown.graph().relationships
+    uncut = leave_out_types(relationships, [5])
+    rows = np.array([0, 3, 1])
+    assert neighbour_counts(uncut, rows).tolist() == [2, 1, 1]
+    assert neighbour_counts(relationships, rows).tolist() == [3, 1, 1]
 
 
 def test_inputs_that_do_not_fit_are_refused():

@@ -1,4 +1,4 @@
-"""Library only: networks for typed graphs by name, and users' own modules."""
+"""Networks for typed graphs by name, and users' own modules, which are checked first."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 
 from ringfence.models.networks.custom import LOGIT_TOLERANCE, ModuleRefused, import_module_class
-from ringfence.models.networks.typed_sage import TypedSAGE
+from ringfence.models.networks.registry import TYPED_NETWORKS, typed_network_class
 from ringfence.models.schema import TypedSchema
 from ringfence.models.seeding import seeded
 
-__all__ = ["TYPED_NETWORKS", "build_typed", "check_typed_module"]
+__all__ = ["build_typed", "check_typed_module"]
 
-TYPED_NETWORKS: dict[str, type[torch.nn.Module]] = {"typed_sage": TypedSAGE}
 TRIAL_SIZES = (4, 23)  # nodes per label of the random graphs of the check
 
 X = dict[str, Tensor]
@@ -43,12 +42,12 @@ def build_typed(
     """
     if ":" in name:
         return _own_module(name, schema, in_features, classes, seed, options)
-    if name not in TYPED_NETWORKS:
+    found = typed_network_class(name)
+    if found is None:
         raise ValueError(
             f"no network for several labels is called {name!r}; there is "
             f'{", ".join(TYPED_NETWORKS)}, or a module of your own as "package.module:Class"'
         )
-    found = TYPED_NETWORKS[name]
     known = list(inspect.signature(found).parameters)[3:]
     if unknown := sorted(set(options) - set(known)):
         raise ValueError(f"{name} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
