@@ -11,28 +11,35 @@ from typing import Any
 from benchmarks.measuring import RESULTS
 
 NAMES = (
+    "cold",
     "incremental",
     "deletions",
     "updates",
     "reach",
     "reading",
     "writing",
+    "deciding",
     "run",
     "gds",
     "scale",
 )
 TITLES = {
+    "cold": "A cold command with nothing new",
     "incremental": "New nodes in a large graph: the incremental pass beside full ones",
     "deletions": "Deleted and changed nodes and relationships beside a full pass",
     "updates": "A stream of small changes",
     "reach": "How far a change reaches in APPNP",
     "reading": "Reading a whole graph",
     "writing": "Writing prediction sets",
+    "deciding": "A run's predictions into SQL",
     "run": "A whole run with 1,000 new nodes",
     "gds": "A run beside a full cycle of GDS",
     "scale": "From ten thousand nodes to ten million",
 }
 NOTES = {
+    "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
+    "process, medians of rounds in turns, ratios within a round. `x imports`: of importing torch + "
+    "PyG alone. `before / this`: an earlier version's `score` against this command.",
     "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
     "own forward on an edge_index. Differences are the largest of any logit; PyG adds a "
     "hub's messages in float32, ringfence's GCN in float64.",
@@ -56,7 +63,10 @@ NOTES = {
     "the server touches the same values in one query and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
     "rounds, ratios taken within a round.",
-    "run": "Seconds on the clock, the fastest of four batches; five relationships and 64 features "
+    "deciding": "CPU seconds of one thread inside the transaction on SQLite, the better of two "
+    "processes; `more MB` is what the process grew by. Both ways write the same bytes.",
+    "run": "Warm, in one process. Seconds on the clock, the fastest of four batches; five "
+    "relationships and 64 features "
     "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
     "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j.",
     "gds": "Seconds on the clock, the fastest of rounds in turns on one server. A GDS cycle "
@@ -89,6 +99,10 @@ def cell(value: Any) -> str:
 
 
 COLUMNS: dict[str, dict[str, str]] = {
+    "cold": {
+        "command": "command", "cpu_seconds": "CPU s", "x_imports": "x imports",
+        "x_before": "before / this", "peak_mb": "MB",
+    },
     "incremental": {
         "nodes": "nodes", "attachment": "attachment", "network": "network", "new": "new",
         "way": "way", "seconds": "s", "full_seconds": "full s", "pyg_seconds": "PyG s",
@@ -117,6 +131,10 @@ COLUMNS: dict[str, dict[str, str]] = {
         "relationships_x_floor": "x floor",
     },
     "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
+    "deciding": {
+        "way": "way", "nodes": "nodes", "classes": "classes", "cpu_seconds": "CPU s", "x": "x",
+        "more_mb": "more MB",
+    },
     "run": {
         "nodes": "nodes", "relationships": "relationships", "network": "network", "new": "new",
         "seconds": "s", "read (s)": "read", "forward (s)": "forward", "compute (s)": "compute",
@@ -149,6 +167,9 @@ def section(name: str, body: dict[str, Any]) -> str:
     if body.get("exponents"):
         fitted = ", ".join(f"{key} {value}" for key, value in body["exponents"].items())
         parts.append(f"Powers of the number of nodes, fitted on the three largest: {fitted}.")
+    if body.get("profile"):
+        spent = ", ".join(f"{package} {ms:g}" for package, ms in body["profile"].items())
+        parts.append(f"Importing all of scoring, ms on the clock by package: {spent}.")
     plot = f"![{TITLES[name]}]({name}.png)" if draw(name, body) else ""
     parts += [plot] if plot else []
     parts.append(

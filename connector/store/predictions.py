@@ -2,52 +2,55 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, insert, select, update
 
+from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction, StoredPrediction
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
-from ringfence.connector.store.engine import Store, dumps
-from ringfence.connector.store.rows import PREDICTION, prediction_columns, prediction_from_row
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import prediction
+from ringfence.connector.store.trail.prediction_texts import Digests, text_blocks
 from ringfence.connector.store.writer import Writer
 
 
 def insert_predictions(
-    connection: Connection, project: str, seq: int, decided: Sequence[Prediction]
-) -> None:
-    """Write the predictions of a run inside the transaction that decides it."""
-    for part in split(decided):
-        connection.execute(
-            insert(prediction), [prediction_columns(project, seq, one) for one in part]
-        )
+    connection: Connection,
+    project: str,
+    seq: int,
+    decided: PredictionTable | Sequence[Prediction],
+) -> Digests:
+    """Write the predictions of a run inside the transaction that decides it; return digests."""
+    digests = Digests()
+    for block in text_blocks(decided):
+        connection.execute(insert(prediction), block.rows(project, seq))
+        digests.update(block)
+    return digests
 
 
 def payload_digest(predictions: Sequence[Prediction]) -> str:
     """Return one hash over all predictions, in the order of their keys."""
-    digest = hashlib.sha256()
-    for one in sorted(predictions, key=lambda one: one.node_key):
-        digest.update(dumps([one.node_key, one.classes, one.p_values, one.scores]).encode())
-    return digest.hexdigest()
+    return _digests(predictions).payload
 
 
 def degree_digest(predictions: Sequence[Prediction]) -> str:
     """Return one hash over the degrees, in the order of the keys."""
-    digest = hashlib.sha256()
-    for one in sorted(predictions, key=lambda one: one.node_key):
-        digest.update(dumps([one.node_key, one.degree]).encode())
-    return digest.hexdigest()
+    return _digests(predictions).degrees
 
 
 def band_digest(predictions: Sequence[Prediction]) -> str:
     """Return one hash over the bands, in the order of the keys."""
-    digest = hashlib.sha256()
-    for one in sorted(predictions, key=lambda one: one.node_key):
-        digest.update(dumps([one.node_key, one.band]).encode())
-    return digest.hexdigest()
+    return _digests(predictions).bands
+
+
+def _digests(predictions: Sequence[Prediction]) -> Digests:
+    digests = Digests()
+    for block in text_blocks(predictions):
+        digests.update(block)
+    return digests
 
 
 def payload(store: Store, project: str, seq: int, rows: int) -> Iterator[list[StoredPrediction]]:

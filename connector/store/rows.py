@@ -82,21 +82,6 @@ def threshold_from_row(row: Row[Any]) -> Threshold:
     return Threshold(**{field.name: values[field.name] for field in fields(Threshold)})
 
 
-def prediction_columns(project: str, seq: int, decided: Prediction) -> dict[str, Any]:
-    """Return the columns of a new prediction."""
-    return {
-        "project": project,
-        "node_key": decided.node_key,
-        "seq": seq,
-        "size": decided.size,
-        **set_columns(decided),
-        "degree": decided.degree,
-        "top_p": max(decided.p_values),
-        "band": decided.band,
-        "in_graph": True,
-    }
-
-
 def set_columns(decided: Prediction) -> dict[str, str]:
     """Return classes, p-values and scores as the JSON text of their columns."""
     return {

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from ringfence.connector import fault_points
+from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import (
     FurtherSet,
     Prediction,
@@ -21,10 +22,7 @@ from ringfence.connector.records import (
 from ringfence.connector.store import chain
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import (
-    band_digest,
-    degree_digest,
     insert_predictions,
-    payload_digest,
     set_gone,
 )
 from ringfence.connector.store.rows import run_columns, run_from_row
@@ -49,7 +47,7 @@ class Decision:
     """
 
     facts: RunFacts
-    predictions: Sequence[Prediction]
+    predictions: PredictionTable | Sequence[Prediction]
     rejected: Sequence[RejectedNode]
     terms: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Sequence[Threshold] = ()
@@ -69,17 +67,17 @@ def decide(writer: Writer, decision: Decision) -> int:
                 project=project, state="decided", token=writer.lease.token, **columns
             )
         )
-        insert_predictions(connection, project, seq, decision.predictions)
+        digests = insert_predictions(connection, project, seq, decision.predictions)
         insert_thresholds(connection, project, seq, decision.thresholds)
         insert_further_sets(connection, project, seq, decision.further_sets)
         fault_points.reach("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         facts = {
             "run": columns,
-            "predictions": payload_digest(decision.predictions),
-            "degrees": degree_digest(decision.predictions),
+            "predictions": digests.payload,
+            "degrees": digests.degrees,
             "thresholds": thresholds_digest(decision.thresholds),
-            "bands": band_digest(decision.predictions),
+            "bands": digests.bands,
             "further_sets": further_digest(decision.further_sets),
             "token": writer.lease.token,
         }

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from ringfence import __version__
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
-from ringfence.connector.records import FurtherSet, Prediction, RunFacts, Threshold
+from ringfence.connector.prediction_table import PredictionTable
+from ringfence.connector.records import FurtherSet, RunFacts, Threshold
 from ringfence.connector.store.runs import finite
 from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
@@ -109,33 +110,28 @@ def predictions(
     result: Evaluation,
     degree: NDArray[np.int64],
     classes: tuple[str, ...],
-) -> list[Prediction]:
+) -> PredictionTable:
     """Return evaluated rows as the store takes them."""
-    names = np.array(classes, object)
-    columns = zip(
+    return PredictionTable(
         mirror.keys.take(rows.tolist()),
+        classes,
         result.sets[0],
-        result.p_values.tolist(),
-        result.scores.tolist(),
-        degree.tolist(),
+        result.p_values,
+        result.scores,
+        degree,
         result.bands,
-        strict=True,
     )
-    return [
-        Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree, band)
-        for key, inside, p, s, degree, band in columns
-    ]
 
 
 def further_sets(
-    decided: Sequence[Prediction], result: Evaluation, alphas: Sequence[float]
+    decided: PredictionTable, result: Evaluation, alphas: Sequence[float]
 ) -> list[FurtherSet]:
     """Return the sets at the alphas after the first, by their sizes."""
     sizes = result.sets.sum(axis=2)
     return [
-        FurtherSet(one.node_key, alpha, int(size))
+        FurtherSet(key, alpha, int(size))
         for alpha, of_alpha in zip(alphas[1:], sizes[1:], strict=True)
-        for one, size in zip(decided, of_alpha, strict=True)
+        for key, size in zip(decided.keys, of_alpha, strict=True)
     ]
 
 

@@ -64,7 +64,9 @@ def run_rescoring(
         )
         graph = inference.inference_graph(mirror, workspace.mapping)
         evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
-        later = predictions(mirror, rows, evaluated.result, evaluated.degree, model.classes)
+        later = predictions(
+            mirror, rows, evaluated.result, evaluated.degree, model.classes
+        ).records()
         alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
         save_graph(workspace, mirror)

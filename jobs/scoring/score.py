@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,6 +10,7 @@ from ringfence.connector.errors import GraphError
 from ringfence.connector.neo4j.read.sync import Progress, SyncResult
 from ringfence.connector.neo4j.retry import retry_while_unavailable
 from ringfence.connector.neo4j.write import prediction_sets
+from ringfence.connector.prediction_table import count_sizes
 from ringfence.connector.records import RunFacts
 from ringfence.connector.store import runs
 from ringfence.connector.store.models import newest_manifest
@@ -130,7 +130,7 @@ def _report(
     corrected: int,
     stopwatch: Stopwatch,
 ) -> RunReport:
-    sizes = Counter(one.size for one in decision.predictions) if decision else Counter()
+    sizes = count_sizes(decision.predictions) if decision else {}
     return RunReport(
         seq=seq,
         recovered=recovered,
@@ -142,7 +142,7 @@ def _report(
         evaluated_before=due.evaluated_before,
         quarantined=len(read.mirror.rejected),
         corrected=corrected,
-        sizes=dict(sorted(sizes.items())),
+        sizes=sizes,
         run=decision.facts if decision else None,
         seconds=stopwatch.seconds,
     )

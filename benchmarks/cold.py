@@ -1,0 +1,168 @@
+"""What a cold command costs: a process of its own, from its start to its end, with nothing new.
+
+    python -m benchmarks.cold [--quick] [--before FOLDER]
+
+A small graph in an embedded Neo4j is scored once; then `score` (nothing new), `audit`, `status`,
+`--help` and an import of torch + PyG are run in turns, each in a new process. CPU seconds are those
+of the process, without the server's; memory is its largest resident set; medians over the rounds,
+ratios taken within a round. `--before` is a folder that holds an earlier version as its package
+`ringfence` (`git worktree add FOLDER/ringfence 3f694fd`): its commands are run in the same turns,
+on a project and a server of their own. The scheduler's memory is read after ten runs that found
+nothing. The profile sums `python -X importtime`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from benchmarks.measuring import keep, show
+from ringfence.connector.neo4j import embedded
+from ringfence.jobs.samples.accounts import sample_toml
+
+NODES, ROUNDS, EMPTY_RUNS = 2_000, 7, 10
+MAIN = ("-c", "from ringfence.jobs.cli.app import main; main()")
+Command = tuple[list[str], Path, dict[str, str]]
+MAIN_OF_ANY_VERSION = (
+    "-c",
+    "try:\n    from ringfence.jobs.cli.app import main\n"
+    "except ModuleNotFoundError:\n    from ringfence.jobs.cli import main\n"
+    "main()",
+)
+BASE = "import torch + PyG"
+IMPORTS = ("-W", "ignore", "-c", "import torch, torch_geometric.nn")
+
+
+def spend(command: list[str], folder: Path, environment: dict[str, str]) -> tuple[float, float]:
+    """Run a command to its end; return its CPU seconds and its largest resident set in MB."""
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    assert process.stderr is not None
+    told = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} ended with {process.returncode}:\n{told.decode()}")
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
+
+
+def prepare_earlier(home: Path, uri: str, environment: dict[str, str]) -> Path:
+    """Make a project of the earlier version, with a configuration that it can read."""
+    folder = home / "before"
+    folder.mkdir()
+    write = (
+        "import importlib, sys\n"
+        "for name in ('ringfence.jobs.samples.accounts', 'ringfence.jobs.sample_graph'):\n"
+        "    try: made = importlib.import_module(name).sample_toml(sys.argv[1], 'before')\n"
+        "    except ModuleNotFoundError: continue\n"
+        "    made = made.replace('[model]', '[model]\\nmax_epochs = 20')\n"
+        "    open('ringfence.toml', 'w').write(made)\n"
+    )
+    spend([sys.executable, "-c", write, uri], folder, environment)
+    for verb in (("sample", "--nodes", str(NODES)), ("migrate",), ("train",), ("score",)):
+        spend([sys.executable, *MAIN_OF_ANY_VERSION, *verb], folder, environment)
+    return folder
+
+
+def measure_rounds(commands: dict[str, Command], rounds: int) -> list[dict[str, Any]]:
+    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for _ in range(rounds):
+        for name, command in commands.items():
+            spent[name].append(spend(*command))
+    rows = []
+    for name, found in spent.items():
+        ratios = [cpu / base for (cpu, _), (base, _) in zip(found, spent[BASE], strict=True)]
+        row = {"command": name, "cpu_seconds": median(cpu for cpu, _ in found),
+               "x_imports": median(ratios), "peak_mb": median(mb for _, mb in found)}  # fmt: skip
+        if "score, before" in spent:
+            before = spent["score, before"]
+            row["x_before"] = median(b / a for (a, _), (b, _) in zip(found, before, strict=True))
+        rows.append(row)
+        show(row)
+    return rows
+
+
+def scheduler_mb(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
+    """The resident set of a scheduler after ten runs that found nothing."""
+    jobs = {f"RINGFENCE_SCHEDULE_{job}": "" for job in ("AUDIT", "RECONCILE", "VERIFY", "REPORT")}
+    often = {"RINGFENCE_SCHEDULE_SCORE": "every 1 seconds", "RINGFENCE_SCHEDULE_TICK_SECONDS": "1"}
+    log = folder / "schedule.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            [sys.executable, *MAIN, "schedule"], cwd=folder, stdout=output, stderr=output,
+            env=environment | jobs | often,
+        )  # fmt: skip
+    try:
+        while log.read_text().count(" done ") < EMPTY_RUNS:
+            if process.poll() is not None:
+                raise SystemExit(log.read_text())
+            time.sleep(0.2)
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+    finally:
+        process.terminate()
+        process.wait()
+    resident = next(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmRSS"))
+    row = {"command": f"schedule, idle after {EMPTY_RUNS} empty runs", "peak_mb": resident}
+    show(row)
+    return row
+
+
+def import_profile(module: str) -> dict[str, float]:
+    """Milliseconds on the clock that importing a module spends in each package."""
+    told = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", f"import {module}"],
+        capture_output=True, text=True, check=True,
+    ).stderr  # fmt: skip
+    spent: Counter[str] = Counter()
+    for line in told.splitlines():
+        own, _, name = line.removeprefix("import time:").split("|")
+        if own.strip().isdigit():
+            spent[name.strip().partition(".")[0]] += int(own)
+    return {name: round(us / 1000, 1) for name, us in spent.most_common(8)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--before", type=Path, help="a folder with an earlier ringfence")
+    given = parser.parse_args()
+    with ExitStack() as stack:
+        home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        server = stack.enter_context(embedded.running(home / "neo4j"))
+        clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGFENCE_")}
+        environment = clean | {"RINGFENCE_NEO4J_PASSWORD": server.password}
+        folder = home / "now"
+        folder.mkdir()
+        text = sample_toml(server.uri, "now").replace("[model]", "[model]\nmax_epochs = 20")
+        (folder / "ringfence.toml").write_text(text, encoding="utf-8")
+        for verb in (("sample", "--nodes", str(NODES)), ("migrate",), ("train",), ("score",)):
+            spend([sys.executable, *MAIN, *verb], folder, environment)
+        commands: dict[str, Command] = {BASE: ([sys.executable, *IMPORTS], home, environment)}
+        for verb in ("score", "audit", "status", "--help"):
+            commands[verb] = ([sys.executable, *MAIN, verb], folder, environment)
+        if given.before:
+            other = stack.enter_context(embedded.running(home / "neo4j-before"))
+            earlier = {"PYTHONPATH": str(given.before), "RINGFENCE_NEO4J_PASSWORD": other.password}
+            own = prepare_earlier(home, other.uri, clean | earlier)
+            for verb in ("score", "status", "--help"):
+                command = [sys.executable, *MAIN_OF_ANY_VERSION, verb]
+                commands[f"{verb}, before"] = (command, own, clean | earlier)
+        rows = measure_rounds(commands, 3 if given.quick else ROUNDS)
+        rows.append(scheduler_mb(folder, environment))
+    profile = import_profile("ringfence.jobs.scoring.score")
+    show(profile)
+    keep("cold", rows, given.quick, profile=profile)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The predictions of a run as columns: a million sets without a Python object per class."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.records import Prediction
+
+__all__ = ["PredictionTable", "count_sizes"]
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionTable:
+    """New predictions in columns; row i belongs to the node `keys[i]`.
+
+    class_names [classes] in the model's order · sets bool, p_values and scores float64
+    [n, classes] · degrees int64 [n] · bands [n]: the stratum that each was judged in, or None for
+    all of them in the stratum "".
+    """
+
+    keys: Sequence[str]
+    class_names: tuple[str, ...]
+    sets: NDArray[np.bool_]
+    p_values: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    degrees: NDArray[np.int64]
+    bands: Sequence[str | None] | None = None
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def take(self, rows: Sequence[int]) -> PredictionTable:
+        """Return some rows, in the order given."""
+        index = np.asarray(rows, np.int64)
+        return PredictionTable(
+            [self.keys[row] for row in rows],
+            self.class_names,
+            self.sets[index],
+            self.p_values[index],
+            self.scores[index],
+            self.degrees[index],
+            None if self.bands is None else [self.bands[row] for row in rows],
+        )
+
+    def blocks_by_key(self, size: int) -> Iterator[PredictionTable]:
+        """Yield all rows in the order of their keys, at most `size` at a time."""
+        order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
+        for start in range(0, len(order), size):
+            yield self.take(order[start : start + size])
+
+    def records(self) -> list[Prediction]:
+        """Return the rows as records; for a few of them."""
+        names = np.array(self.class_names, object)
+        bands = [""] * len(self) if self.bands is None else self.bands
+        columns = (self.keys, self.sets, self.p_values.tolist(), self.scores.tolist())
+        return [
+            Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree, band)
+            for key, inside, p, s, degree, band in zip(
+                *columns, self.degrees.tolist(), bands, strict=True
+            )
+        ]
+
+
+def count_sizes(predictions: PredictionTable | Sequence[Prediction]) -> dict[int, int]:
+    """Return how many sets there are of each size, by size."""
+    if isinstance(predictions, PredictionTable):
+        each = predictions.sets.sum(axis=1)
+    else:
+        each = np.array([one.size for one in predictions], np.int64)
+    sizes, counts = np.unique(each, return_counts=True)
+    return dict(zip(sizes.tolist(), counts.tolist(), strict=True))
