@@ -18,7 +18,8 @@ NODE_TIMES = """
 MATCH (n:{label}) WHERE n.{key} IS NOT NULL
 WITH n, n.{created} AS t
 WITH n, {ns} AS ns WHERE ns IS :: INTEGER NOT NULL
-RETURN collect(elementId(n)) AS ids, collect(ns) AS times
+RETURN collect(elementId(n)) AS ids, collect(ns) AS times,
+       collect(coalesce(toString(n.{class_}), '')) AS classes
 """
 
 EDGE_TIMES = """
@@ -30,24 +31,26 @@ RETURN collect([elementId(a), elementId(b), {ns}]) AS edges
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """Times of nodes [n], pairs of node rows [2, m] and the times of these edges [m]."""
+    """Times of nodes [n], pairs of node rows [2, m] and the times of these edges [m].
+
+    Times are those that the graph has: the order within a run counts too. `classes` are numbers
+    of the nodes' classes [n], -1 where a class is not known.
+    """
 
     node_time: NDArray[np.int64]
     edges: NDArray[np.int64]
     edge_time: NDArray[np.int64]
+    classes: NDArray[np.int64]
 
 
-def read_arrivals(
-    graph: Graph, mapping: GraphMapping, watermarks: NDArray[np.int64]
-) -> Arrivals | None:
-    """Read times of nodes and edges; None where there are too few.
+def read_arrivals(graph: Graph, mapping: GraphMapping) -> Arrivals | None:
+    """Read times of nodes and edges, and classes; None where there are too few.
 
-    `watermarks` are the sorted times up to which runs have read the graph. Where nodes have no
-    creation time there is no order to read either.
+    Where nodes have no creation time there is no order to read either.
     """
     if not mapping.created_at:
         return None
-    rows, times = _read_nodes(graph, mapping)
+    rows, times, classes = _read_nodes(graph, mapping)
     edges = [
         (min(rows[a], rows[b]), max(rows[a], rows[b]), ns)
         for kind in mapping.relationships
@@ -61,33 +64,25 @@ def read_arrivals(
     moments = np.array(
         [end if ns is None else ns for end, (_, _, ns) in zip(later, edges, strict=True)], np.int64
     )
-    pairs, moments = _oldest_per_pair(pairs, with_its_node(later, moments, watermarks))
-    return Arrivals(times, pairs.T, moments) if len(pairs) >= MIN_EDGES else None
+    pairs, moments = _oldest_per_pair(pairs, moments)
+    return Arrivals(times, pairs.T, moments, classes) if len(pairs) >= MIN_EDGES else None
 
 
-def with_its_node(
-    later: NDArray[np.int64], moments: NDArray[np.int64], watermarks: NDArray[np.int64]
-) -> NDArray[np.int64]:
-    """Let an edge that the same run saw first as its later end come with that end.
-
-    Runs see batches: whether an edge was written a second after its nodes, no run can tell.
-
-    >>> with_its_node(np.array([3, 3]), np.array([5, 12]), np.array([10, 20])).tolist()
-    [3, 12]
-    """
-    same = np.searchsorted(watermarks, later) == np.searchsorted(watermarks, moments)
-    return np.where(same, later, moments)
-
-
-def _read_nodes(graph: Graph, mapping: GraphMapping) -> tuple[dict[str, int], NDArray[np.int64]]:
+def _read_nodes(
+    graph: Graph, mapping: GraphMapping
+) -> tuple[dict[str, int], NDArray[np.int64], NDArray[np.int64]]:
     query = NODE_TIMES.format(
         label=quote(mapping.label),
         key=quote(mapping.key),
         created=quote(mapping.created_at),
+        class_=quote(mapping.class_property),
         ns=checked_ns_expression(mapping.time_kind, "t"),
     )
     nodes = graph.read(query)[0]
-    return {id_: row for row, id_ in enumerate(nodes["ids"])}, np.array(nodes["times"], np.int64)
+    numbers = {name: i for i, name in enumerate(sorted({*nodes["classes"]} - {""}))}
+    classes = np.array([numbers.get(name, -1) for name in nodes["classes"]], np.int64)
+    rows = {id_: row for row, id_ in enumerate(nodes["ids"])}
+    return rows, np.array(nodes["times"], np.int64), classes
 
 
 def _read_edges(

@@ -69,6 +69,7 @@ def unseen_classes(connection: Connection, project: str, model: str) -> dict[str
         coverage.c.slice == "class",
         coverage.c.unseen > 0,
         coverage.c.model == model,
+        coverage.c.first_alpha.is_(True),
     )
     rows = connection.execute(query.group_by(coverage.c.name))  # a row of each terms
     return {row.name: int(row.nodes) for row in rows}

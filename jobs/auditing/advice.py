@@ -1,22 +1,76 @@
-"""Which rule does the order of arrival support? Asked now and then, since the answer moves slowly.
+"""Which rule does the order of arrival support, and what to do about it?
 
-The advisor wants every edge with its time. A graph with more than `MAX_RELATIONSHIPS` is not read
-for it at every audit: the opinion that stands is kept, and says when it was formed.
+The audit asks now and then, since the answer moves slowly; `ringfence advise` asks at once. The
+advisor wants every relationship with its time: a graph with more than `MAX_RELATIONSHIPS` is not
+read for it, and the advice says so.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ringfence.connector.neo4j.arrivals import MIN_EDGES, MIN_NODES, read_arrivals
 from ringfence.connector.neo4j.read.watermark import count_nodes, count_relationships
-from ringfence.connector.store import coverage, runs
+from ringfence.connector.store import coverage
+from ringfence.connector.store.models import last_manifest
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.project.promise import terms_for_training, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.models.exchangeability.advisor import advise
 
 MAX_RELATIONSHIPS = 300_000
 GROWTH = 1.1  # ask again when the graph has grown by a tenth
+RULES = {"node": "NodeEx", "edge": "EdgeEx"}
+USE_AUTO = 'set [conformal] rule = "auto", then: ringfence train'
+
+
+@dataclass(frozen=True, slots=True)
+class RuleAdvice:
+    """What the order of arrival says about the rules, and what to do.
+
+    rule: node, edge, neither, undecided, or "not asked" where the graph is too large or too small;
+    node_p and edge_p are None there. in_force: the rule of the model in use, or of the next one.
+    """
+
+    nodes: int
+    rule: str
+    node_p: float | None
+    edge_p: float | None
+    words: str
+    in_force: str
+    next_step: str
+
+
+def form_advice(workspace: Workspace) -> RuleAdvice:
+    """Ask the advisor about the graph as it is now; nothing is written."""
+    graph, mapping = workspace.graph, workspace.mapping
+    nodes, relationships = count_nodes(graph, mapping), count_relationships(graph, mapping)
+    in_force = _rule_in_force(workspace)
+    if relationships > MAX_RELATIONSHIPS:
+        words = (
+            f"Not asked: {relationships:,} relationships are more than the {MAX_RELATIONSHIPS:,} "
+            "that the advisor reads."
+        )
+        return _not_asked(nodes, words, in_force)
+    arrivals = None
+    if relationships >= MIN_EDGES and nodes >= MIN_NODES:
+        arrivals = read_arrivals(graph, mapping)
+    if arrivals is None:
+        words = "Not asked: too few nodes and relationships with a creation time."
+        return _not_asked(nodes, words, in_force)
+    opinion = advise(
+        arrivals.node_time,
+        arrivals.edges,
+        arrivals.edge_time,
+        classes=arrivals.classes,
+        seed=workspace.settings.model.seed,
+    )
+    words, next_step = opinion.describe(), what_to_do(opinion.rule, in_force)
+    found = opinion.rule, opinion.node_p, opinion.edge_p
+    return RuleAdvice(nodes, *found, words, in_force, next_step)
 
 
 def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
@@ -25,24 +79,37 @@ def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
     nodes = count_nodes(workspace.graph, workspace.mapping)
     if mark is not None and mark.advice and nodes < GROWTH * mark.advice["nodes"]:
         return
-    relationships = count_relationships(workspace.graph, workspace.mapping)
-    if not MIN_EDGES <= relationships <= MAX_RELATIONSHIPS or nodes < MIN_NODES:
-        return
-    watermarks = np.array(runs.watermarks(workspace.store, workspace.project), np.int64)
-    arrivals = read_arrivals(workspace.graph, workspace.mapping, watermarks)
-    if arrivals is None:
-        return
-    opinion = advise(
-        arrivals.node_time,
-        arrivals.edges,
-        arrivals.edge_time,
-        seed=workspace.settings.model.seed,
-    )
-    advice = {
-        "nodes": nodes,
-        "rule": opinion.rule,
-        "node_p": opinion.node_p,
-        "edge_p": opinion.edge_p,
-        "words": opinion.describe(),
-    }
-    coverage.set_mark(writer, advice=advice)
+    advice = form_advice(workspace)
+    if advice.rule != "not asked" or advice.nodes >= MIN_NODES:
+        coverage.set_mark(writer, advice=asdict(advice))
+
+
+def what_to_do(supported: str, in_force: str) -> str:
+    """Return what a person should do, given the rule that arrivals support and the one in force.
+
+    >>> what_to_do("edge", "auto")
+    'nothing: rule = "auto" holds for nodes and for edges in random order'
+    >>> what_to_do("edge", "NodeEx")
+    'set [conformal] rule = "auto", then: ringfence train'
+    """
+    if in_force == "auto":
+        if supported == "neither":
+            return 'nothing about the rule ("auto" assumes least); watch coverage for drift'
+        return 'nothing: rule = "auto" holds for nodes and for edges in random order'
+    if supported == "undecided" or RULES.get(supported) == in_force:
+        return "nothing: the rule in force is not contradicted"
+    return USE_AUTO
+
+
+def _not_asked(nodes: int, words: str, in_force: str) -> RuleAdvice:
+    next_step = what_to_do("undecided" if in_force == "auto" else "neither", in_force)
+    return RuleAdvice(nodes, "not asked", None, None, words, in_force, next_step)
+
+
+def _rule_in_force(workspace: Workspace) -> str:
+    settings = workspace.settings.conformal
+    recorded = last_manifest(workspace.store, workspace.project)
+    if recorded is None:
+        return terms_for_training(settings).rule
+    manifest: Mapping[str, Any] = json.loads(recorded)
+    return terms_in_force(settings, manifest).rule

@@ -17,6 +17,7 @@ from ringfence import __version__
 from ringfence.connector.store.trail.actor import set_verb
 from ringfence.jobs.cli import commands
 from ringfence.jobs.cli.commands import (
+    advise,
     audit,
     demo,
     doctor,
@@ -47,6 +48,7 @@ VERBS: dict[str, Callable[..., None] | typer.Typer] = {
     "train": train.train,
     "score": score.score,
     "audit": audit.audit,
+    "advise": advise.advise,
     "schedule": schedule.schedule,
     "status": status.status,
     "reconcile": reconcile.reconcile,

@@ -21,7 +21,8 @@ def print_coverage(
     from ringfence.jobs.auditing.coverage import last_totals, without_group
 
     totals = last_totals(rows) if totals is None else totals
-    per_run = sorted((row for row in rows if row.slice == "run"), key=lambda row: row.seq)
+    of_runs = [row for row in rows if row.slice == "run" and row.first_alpha]
+    per_run = sorted(of_runs, key=lambda row: row.seq)
     listed = [*per_run, *totals]
     several = {row.model for row in totals if sum(row.model == t.model for t in totals) > 1}
     table(title, COVERAGE_COLUMNS, [_cells(row, row.model in several) for row in listed])
@@ -49,7 +50,7 @@ def say_verdict(total: CoverageRow | None) -> None:
 
 def _print_slice(rows: Sequence[CoverageRow], slice_: str, title: str) -> list[CoverageRow]:
     """Show the classes or groups of the newest run's terms; return them."""
-    of_slice = [row for row in rows if row.slice == slice_]
+    of_slice = [row for row in rows if row.slice == slice_ and row.first_alpha]
     if not of_slice:
         return []
     newest = [row for row in of_slice if row.seq == of_slice[-1].seq]

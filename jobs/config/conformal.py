@@ -46,7 +46,7 @@ class ConformalSettings(Section):
     score_without_bands: bool = Field(
         False,
         description="Allow TPS, DAPS and DTPS with NodeEx or EdgeEx, where they were measured to "
-        "fall below the promise (down to 82.8 % of 90 %).",
+        "fall several points below the promise where edges arrive in random order.",
     )
     promise: PromiseKind = Field(
         "marginal",

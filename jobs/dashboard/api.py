@@ -45,7 +45,7 @@ def status(queries: Queries) -> Row:
 @router.get("/coverage/{slice_}", response_model=list[schemas.Coverage])
 def coverage(queries: Queries, slice_: Slice, last: Last = 200) -> list[Row]:
     """Coverage rows of one slice, oldest run first."""
-    return [as_row(row) for row in queries.coverage(slice_, last)]
+    return [as_row(row) for row in queries.coverage(slice_, last, every_alpha=True)]
 
 
 @router.get("/runs", response_model=list[schemas.RunSummary])

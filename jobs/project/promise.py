@@ -180,8 +180,8 @@ def require_bands_for_score(settings: ConformalSettings, terms: PromiseTerms) ->
         return
     raise ConfigError(
         found=f'[conformal] score = "{terms.score}" with rule = "{terms.rule}"',
-        needed='rule = "auto", or score = "APS": without bands of degree this score was measured '
-        "to cover as little as 82.8 % where 90 % were promised",
+        needed='rule = "auto", or score = "APS": without bands of degree this score falls several '
+        "points short of the promise where edges arrive in random order",
         next_step="change [conformal] rule or score; or, to have it all the same: "
         "score_without_bands = true",
     )

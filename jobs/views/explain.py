@@ -21,6 +21,7 @@ from ringfence.connector.store.queries.nodes import (
 )
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ChainSeal, as_row
+from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ class Explanation:
     classes: tuple[str, ...]
     p_values: tuple[ClassPValue, ...]
     alpha: float
+    threshold: str
     degree: int
     in_graph: bool
     run: Run
@@ -135,6 +137,7 @@ def explain(
         classes=prediction.classes,
         p_values=tuple(sorted(bars, key=lambda bar: -bar.p)),
         alpha=run.alpha,
+        threshold=_describe_threshold(queries, run, prediction.band),
         degree=prediction.degree,
         in_graph=prediction.in_graph,
         run=run,
@@ -143,6 +146,19 @@ def explain(
         groups=groups_of(queries, typed_key),
         neighbours=_explain_neighbours(queries, graph, mapping, typed_key),
     )
+
+
+def _describe_threshold(queries: ProjectQueries, run: Run, band: str | None) -> str:
+    """The threshold that judged a node: the run's only one, or that of its band of degrees."""
+    own = [
+        one
+        for one in thresholds_of(queries.store, queries.project, run.seq)
+        if one.alpha == run.alpha and one.band == (band or "")
+    ]
+    if len(own) != 1:  # several: one per class
+        return format_column("threshold", run.threshold) if not own else "one per class"
+    where = f" (of {own[0].n_calibration:,} calibration nodes of degree {band})" if band else ""
+    return format_column("threshold", own[0].threshold) + where
 
 
 def describe_set(inside: Sequence[str], classes: int, p: Mapping[str, float], alpha: float) -> str:
@@ -181,7 +197,7 @@ def record_of(explanation: Explanation) -> list[tuple[str, str]]:
         ("key", explanation.typed_key),
         ("run", f"{run.seq}, decided {format_time(run.decided_ns)}"),
         ("rule", f"{run.rule}, score {run.score}, alpha {run.alpha:g}"),
-        ("threshold", format_column("threshold", run.threshold)),
+        ("threshold", explanation.threshold),
         ("model", run.model),
         ("degree when evaluated", str(explanation.degree)),
         ("chain entry", f"{seal.n}, hash {seal.hash}" if seal else "none"),

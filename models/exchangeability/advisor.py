@@ -44,7 +44,7 @@ class Advice:
             "node": "The node-exchangeable rule (NodeEx) is the better supported one.",
             "edge": "The edge-exchangeable rule (EdgeEx) is the better supported one.",
             "neither": "Neither rule is supported: expect coverage to drift, and watch it.",
-            "undecided": "Too little data to tell the rules apart; NodeEx is the default.",
+            "undecided": "Too little data to tell the rules apart.",
         }[self.rule]
         ordered = sorted(
             self.evidence, key=lambda e: (e.rule, -1 if e.p_value is None else e.p_value)

@@ -13,7 +13,9 @@ and b = l. Against it stands the alternative that the chance of being covered is
               / (B(a + k, b + m - k) / B(a, b)),
 
 is a martingale with mean 1 when all is well, so P(it ever reaches 1 / delta) <= delta (Ville). It
-depends on the counts alone, so it does not matter in what order classes became known.
+depends on the counts alone: any order in which classes become known will do that does not look at
+whether they were covered. Where misses are labelled first, as by someone who investigates odd
+cases, coverage of the known nodes is too low for a while and the bound can be crossed.
 
 A change that comes late hides behind many good runs before it. So the same is computed for the
 labels of runs j, j + 1, ... for every j, each held to the share delta / (j (j + 1)) of the error.

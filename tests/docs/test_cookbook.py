@@ -1,12 +1,17 @@
 """Every query of the cookbook runs on a scored and audited graph, and returns what it says."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sqlalchemy import text
 
+from ringfence.connector.store.predictions import payload
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.config.settings import ConformalSettings
+from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import explain, run_explain
@@ -29,8 +34,24 @@ def sql_url(tmp_path):
     return f"sqlite:///{tmp_path / 'ringfence.db'}"
 
 
-def test_every_recipe_runs_and_finds_something(grown):
-    workspace = grown.workspace
+MODES = [
+    {},
+    {"rule": "NodeEx"},
+    {"rule": "EdgeEx"},
+    {"alpha": [0.1, 0.05, 0.3]},
+    {"score": "auto", "nonempty": True},
+]
+
+
+@pytest.mark.parametrize(
+    "mode", [pytest.param(mode, marks=[pytest.mark.slow] if mode else []) for mode in MODES]
+)
+def test_every_recipe_runs_and_finds_something(grown, mode):
+    settings = grown.workspace.settings
+    conformal = ConformalSettings(**mode)
+    workspace = replace(
+        grown.workspace, settings=settings.model_copy(update={"conformal": conformal})
+    )
     workspace.graph.run(
         "MATCH (n:Account) SET n.region = CASE n.id % 2 WHEN 0 THEN 'north' ELSE 'south' END"
     )
@@ -70,3 +91,39 @@ def _explains(workspace, node):
     assert len(found.neighbours) == min(24, row["around"])
     assert {bar.class_ for bar in found.p_values if bar.in_set} == set(found.classes)
     assert explain(ProjectQueries(workspace.store, "test"), "no such key") is None
+
+
+def test_several_alphas_have_sets_coverage_rows_and_a_sound_record(grown):
+    alphas = [0.1, 0.05, 0.3]
+    settings = grown.workspace.settings
+    conformal = settings.conformal.model_copy(update={"alpha": alphas})
+    workspace = replace(
+        grown.workspace, settings=settings.model_copy(update={"conformal": conformal})
+    )
+    run_training(workspace)
+    run_scoring(workspace)
+    grown.reveal(grown.first.nodes[~grown.labelled[grown.first.nodes]])
+    report = run_audit(workspace)
+    totals = {row.alpha: row for row in report.rows if row.slice == "total"}
+    assert set(totals) == set(alphas)
+    by_alpha = [totals[alpha] for alpha in sorted(alphas)]
+    assert [row.mean_size for row in by_alpha] == sorted(
+        (row.mean_size for row in by_alpha), reverse=True
+    )  # sets are nested
+    assert by_alpha[0].covered >= by_alpha[1].covered >= by_alpha[2].covered > 0
+    assert [row.first_alpha for row in by_alpha] == [False, True, False]
+    counts = workspace.graph.read(
+        "MATCH (:Account)-[r:MAY_BE]->() RETURN count(r) AS shown, min(r.p) AS lowest, "
+        "sum(CASE WHEN r.in_set THEN 1 ELSE 0 END) AS inside"
+    )[0]
+    assert counts["lowest"] > 0.05
+    assert counts["inside"] == sum(
+        prediction.size
+        for block in payload(workspace.store, "test", 1, 1_000)
+        for prediction in block
+    )
+    assert counts["shown"] > counts["inside"]
+    assert run_verification(workspace).problems == ()
+    with workspace.store.transaction() as connection:  # an edit of a further set is found
+        connection.execute(text("UPDATE further_set SET covered = NOT covered WHERE alpha = 0.3"))
+    assert any("further_set" in problem for problem in run_verification(workspace).problems)

@@ -134,17 +134,22 @@ class ProjectQueries:
 
     # -- coverage -------------------------------------------------------------------------------
 
-    def coverage(self, slice_: str, last: int | None = None) -> list[RunCoverage]:
-        """Return the rows of a slice, oldest run first."""
+    def coverage(
+        self, slice_: str, last: int | None = None, *, every_alpha: bool = False
+    ) -> list[RunCoverage]:
+        """Return the rows of a slice, oldest run first; at each run's first alpha, or at all."""
+        chosen = [coverage.c.project == self.project, coverage.c.slice == slice_]
+        if not every_alpha:
+            chosen.append(coverage.c.first_alpha.is_(True))
         query = (
             select(coverage, run.c.decided_ns, run.c.threshold, run.c.n_calibration)
             .join(run, (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq))
-            .where(coverage.c.project == self.project, coverage.c.slice == slice_)
-            .order_by(coverage.c.seq.desc(), coverage.c.name)
+            .where(*chosen)
+            .order_by(coverage.c.seq.desc(), coverage.c.name, coverage.c.alpha)
             .limit(last or self.max_rows)
         )
         records = [RunCoverage(**row) for row in self.rows(query)]
-        return sorted(records, key=lambda record: (record.seq, record.name))
+        return sorted(records, key=lambda record: (record.seq, record.name, record.alpha))
 
     def all_coverage(self) -> list[StoredCoverage]:
         """Return the rows of every slice, oldest run first."""
@@ -173,7 +178,9 @@ class ProjectQueries:
         )
         known = self.scalar(
             select(func.sum(coverage.c.known)).where(
-                coverage.c.project == self.project, coverage.c.slice == "run"
+                coverage.c.project == self.project,
+                coverage.c.slice == "run",
+                coverage.c.first_alpha.is_(True),
             )
         )
         return ProjectCounts(int(evaluated or 0), int(known or 0))

@@ -25,7 +25,7 @@ def build(dashboard: OpenDashboard) -> Values:
         "alarm": bool(monitor.labels) and monitor.alarm(WATCH_DELTA),
         "advice": [line.removeprefix("- ") for line in lines],
         "nodes": advice["nodes"] if advice else 0,
-        "rule": dashboard.settings.conformal.rule,
+        "rule": runs[-1].rule if runs else dashboard.settings.conformal.rule,
         "figures": [
             charts.capital(states, 2 / WATCH_DELTA),
             charts.distances(states),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 
 from ringfence.connector.errors import ModelError
@@ -10,17 +11,20 @@ from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.promise import differences_from_new
 from ringfence.jobs.setup.finding import Finding, attempt
 
 
 def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     """A model is trained."""
     try:
-        newest_manifest(store, settings.project)
+        manifest = json.loads(newest_manifest(store, settings.project))
     except ModelError as error:
         yield Finding("warning", error.found, error.next_step)
-    else:
-        yield Finding("ok", "a model is trained")
+        return
+    yield Finding("ok", "a model is trained")
+    for difference in differences_from_new(settings.conformal, manifest):
+        yield Finding("ok", f"promise: {difference}", "ringfence train, to have it")
 
 
 def check_quarantine(store: Store, settings: Settings) -> Iterator[Finding]:

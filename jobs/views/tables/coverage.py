@@ -31,8 +31,10 @@ def by_slice(slice_: str, title: str) -> TableView:
     return TableView(
         f"coverage-{slice_}",
         title,
-        (Column("run", "seq", "run"), *COLUMNS),
-        lambda queries: [coverage_cells(row) for row in reversed(queries.coverage(slice_))],
+        (Column("run", "seq", "run"), Column("promised", "promised", "percent"), *COLUMNS),
+        lambda queries: [
+            coverage_cells(row) for row in reversed(queries.coverage(slice_, every_alpha=True))
+        ],
     )
 
 
@@ -53,6 +55,7 @@ def coverage_cells(row: StoredCoverage) -> dict[str, Any]:
     about = "" if row.exact else "about "
     band = f"{about}{100 * row.low:.1f} – {100 * row.high:.1f} %" if known else None
     return as_row(row) | {
+        "promised": 1 - row.alpha,
         "naive": row.covered_naive / known if known else None,
         "singleton_rate": row.singletons / row.evaluated if row.evaluated else None,
         "singleton_hit": row.singleton_hits / row.singletons_known

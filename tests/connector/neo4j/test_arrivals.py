@@ -1,6 +1,5 @@
 """The times of arrival that the advisor reads, also where some can't be used."""
 
-import numpy as np
 import pytest
 
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
@@ -16,9 +15,18 @@ def test_odd_times_of_nodes_and_relationships_end_no_audit(graph, connected, odd
     graph.run(FILL)
     graph.run(f"MATCH (n:Thing {{id: 5}}) SET n.created_at = {odd}")
     graph.run(f"MATCH (:Thing {{id: 7}})-[r:LINKS]->() SET r.created_at = {odd}")
-    arrivals = read_arrivals(connected, mapping_of(timed=True), np.empty(0, np.int64))
+    arrivals = read_arrivals(connected, mapping_of(timed=True))
     assert len(arrivals.node_time) == 99
     assert (arrivals.edge_time < 1_800_000_000_000_000_000).all()
+
+
+def test_edges_keep_their_own_times_and_nodes_their_classes(graph, connected):
+    graph.run(FILL)
+    graph.run("MATCH (n:Thing) WHERE n.id < 10 SET n.class = toString(n.id % 2)")
+    graph.run("MATCH (:Thing {id: 7})-[r:LINKS]->() SET r.created_at = datetime('2031-01-01')")
+    arrivals = read_arrivals(connected, mapping_of(timed=True))
+    assert arrivals.edge_time.max() > arrivals.node_time.max()  # not moved to its later end
+    assert sorted({*arrivals.classes.tolist()}) == [-1, 0, 1]
 
 
 def test_a_class_with_a_time_out_of_range_is_known_without_one(graph, connected):

@@ -1,0 +1,182 @@
+"""Set sizes of the conformity scores at the same promise, within degree bands, worst class beside.
+
+    python -m benchmarks.efficiency --data DIR [--only cora_ml citeseer] [--splits 3] [--draws 8]
+
+The paper's networks (GCN) and splits on its seven data sets, `DIR/<name>.npz` as for `make
+reproduce`. Half of the unseen nodes are there; of these as many as train nodes calibrate, drawn
+anew `draws` times per split, and the others are judged on the subgraph of all that are there.
+APS with NodeEx is the reference of the paper; every other row is `rule = "auto"`. `auto` chooses
+among the scores on validation nodes alone. Standard errors are over splits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.measuring import keep, show
+from ringfence.jobs.reproduce.cache import Cache
+from ringfence.jobs.reproduce.datasets import Dataset, load
+from ringfence.jobs.reproduce.finished import induced_logits
+from ringfence.jobs.reproduce.published import ALPHA, TABLE_1
+from ringfence.jobs.reproduce.splits import Model, trained_model
+from ringfence.models.conformal.evaluate import (
+    CalibrationRule,
+    NodeDegrees,
+    NodeScores,
+    Promise,
+    degree_counts,
+    degrees,
+    evaluate,
+)
+from ringfence.models.scores import SCORES, softmax64
+from ringfence.models.scores.choice import choose_score
+
+OPTIONS: dict[str, Any] = {"diffusion": 0.5, "penalty": 0.01, "k_reg": 1}
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def measure(data: Dataset, splits: int, draws: int, cache: Cache) -> list[dict[str, Any]]:
+    """Return one row per rule and score of a data set."""
+    found: dict[tuple[str, str], list[Floats]] = {}
+    chosen: list[str] = []
+    for split in range(splits):
+        model = trained_model(data, split, 0, cache)
+        rows, name = _one_split(data, model, np.random.default_rng(split), draws)
+        chosen.append(name)
+        for key, values in rows.items():
+            found.setdefault(key, []).append(values)
+        found.setdefault(("auto", "auto"), []).append(rows["auto", name])
+    base = np.array(found["auto", "APS"])[:, 0].mean()
+    return [
+        {
+            "data": data.name,
+            "rule": rule,
+            "score": f"auto ({', '.join(sorted(set(chosen)))})" if score == "auto" else score,
+            "covered": round(float(each[:, 1].mean()), 4),
+            "mean size": round(float(each[:, 0].mean()), 3),
+            "error": round(float(each[:, 0].std() / np.sqrt(max(1, splits - 1))), 3),
+            "against APS": round(float(each[:, 0].mean() / base - 1), 3),
+            "worst class": round(float(each[:, 2].mean()), 3),
+            "spread over classes": round(float(each[:, 3].mean()), 3),
+        }
+        for (rule, score), values in found.items()
+        for each in [np.array(values)]
+    ]
+
+
+def _one_split(
+    data: Dataset, model: Model, rng: np.random.Generator, draws: int
+) -> tuple[dict[tuple[str, str], Floats], str]:
+    unseen = np.setdiff1d(np.arange(data.nodes), model.context)
+    there = rng.permutation(unseen)[: len(unseen) // 2]
+    nodes = np.concatenate([model.validation_nodes, model.train_nodes, there])
+    scores, degree = _scores(data, model, nodes, rng)
+    seen = len(model.context)
+    validation = len(model.validation_nodes)
+    truth = data.y[nodes]
+    names = {name: values[:validation] for name, values in scores.items()}
+    choice = choose_score(names, truth[:validation], ALPHA, seed=0).score
+    rows: dict[tuple[str, str], list[Floats]] = {}
+    for _ in range(draws):
+        order = seen + rng.permutation(len(there))
+        calibration, judged = order[: model.calibration], order[model.calibration :]
+        for rule, score in _variants():
+            measured = _judge(rule, scores[score], degree, truth, calibration, judged)
+            rows.setdefault((rule, score), []).append(measured)
+    return {key: np.mean(values, axis=0) for key, values in rows.items()}, choice
+
+
+def _variants() -> Iterator[tuple[CalibrationRule, str]]:
+    yield "NodeEx", "APS"
+    for score in SCORES:
+        yield "auto", score
+
+
+def _scores(
+    data: Dataset, model: Model, nodes: Ints, rng: np.random.Generator
+) -> tuple[dict[str, Floats], Ints]:
+    """Every score of the nodes on the subgraph that they induce, and their degrees there."""
+    place = np.full(data.nodes, -1, np.int64)
+    place[nodes] = np.arange(len(nodes))
+    inside = place[data.edges]
+    inside = inside[:, (inside >= 0).all(axis=0)]
+    both = np.unique(np.concatenate([inside, inside[::-1]], axis=1), axis=1)
+    probabilities, u = softmax64(induced_logits(data, model, nodes)), rng.random(len(nodes))
+    given = OPTIONS | {"edge_index": both}
+    scores = {
+        name: np.asarray(
+            score.all_classes(
+                probabilities, u, **{option: given[option] for option in score.options}
+            )
+        )
+        for name, score in SCORES.items()
+    }
+    return scores, degrees(both, len(nodes))
+
+
+def _judge(
+    rule: CalibrationRule, scores: Floats, degree: Ints, truth: Ints, known: Ints, due: Ints
+) -> Floats:
+    """Mean size, coverage, that of the worst class, and the spread over classes."""
+    own = scores[known, truth[known]]
+    result = evaluate(
+        NodeScores(own, scores[due], own),
+        NodeDegrees(degree[known], degree[due], degree_counts(degree)),
+        Promise((ALPHA,), rule),
+    )
+    sets, hits = result.sets[0], result.sets[0][np.arange(len(due)), truth[due]]
+    each = np.array([hits[truth[due] == y].mean() for y in np.unique(truth[due])])
+    return np.array([sets.sum(axis=1).mean(), hits.mean(), each.min(), each.max() - each.min()])
+
+
+def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the mean over data sets of size and worst class against APS within bands."""
+    base = {row["data"]: row for row in rows if (row["rule"], row["score"]) == ("auto", "APS")}
+    kinds = {row["score"].split(" ")[0] for row in rows if row["rule"] == "auto"}
+    return [
+        {
+            "score": kind,
+            "data sets": len(own),
+            "size against APS": round(float(np.mean([row["against APS"] for row in own])), 3),
+            "worst class against APS, largest loss": round(
+                max(base[row["data"]]["worst class"] - row["worst class"] for row in own), 3
+            ),
+        }
+        for kind in sorted(kinds)
+        for own in [[r for r in rows if r["rule"] == "auto" and r["score"].split(" ")[0] == kind]]
+    ]
+
+
+def main() -> None:
+    """Measure, show and keep."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--only", nargs="+", default=list(TABLE_1))
+    parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--draws", type=int, default=8)
+    options = parser.parse_args()
+    rows: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only:
+            data = load(name, options.data, Path(folder))
+            of_data = measure(data, options.splits, options.draws, Cache(Path(folder)))
+            for row in of_data:
+                show(row)
+            rows += of_data
+    summary = summarise(rows)
+    for row in summary:
+        show(row)
+    quick = set(options.only) != set(TABLE_1)
+    keep("efficiency", rows, quick, summary=summary, splits=options.splits, draws=options.draws)
+
+
+if __name__ == "__main__":
+    main()
