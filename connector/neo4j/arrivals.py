@@ -19,7 +19,7 @@ MATCH (n:{label}) WHERE n.{key} IS NOT NULL
 WITH n, n.{created} AS t
 WITH n, {ns} AS ns WHERE ns IS :: INTEGER NOT NULL
 RETURN collect(elementId(n)) AS ids, collect(ns) AS times,
-       collect(coalesce(toString(n.{class_}), '')) AS classes
+       collect(coalesce(toStringOrNull(n.{class_}), '')) AS classes
 """
 
 EDGE_TIMES = """
