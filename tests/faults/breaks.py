@@ -232,7 +232,5 @@ CONTROLS = (
     Control("no_slices", "features_changed", ""),
     Control("no_corrections", "classes_changed", ""),
     Control("no_creation_times", "calibration_removed", ""),
-    Control("no_checksums", "damaged_tables", ""),
     Control("one_folder", "two_projects", ""),
-    Control("any_mapping", "schedule_reconfigured", ""),
 )
