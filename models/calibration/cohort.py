@@ -1,11 +1,13 @@
 """Library only, until jobs use it.
 
-When the nodes of a run join calibration: together, once their known share stopped growing.
+When the nodes of a run join calibration: together, once their known share stops growing.
 
 Classes rarely become known in a random order. If one class is known early, nodes that join one by
 one fill the window with it, and the promise follows them instead of everybody. A run's nodes are
-one cohort: they wait until hardly any new class of that run is noticed, and then join together, as
-many as are known. Classes of the same run that come later still join as they come.
+one cohort: they wait until a run of that age usually has its classes, and then join together, as
+many as are known. That age is measured on the classes that became known so far. (That nothing was
+new since the run before says too little: between the early class and the others lies a quiet time.)
+Classes of the same run that come later still join as they come.
 """
 
 from __future__ import annotations
@@ -16,28 +18,40 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-STILL_GROWING = 0.02
-"""Share of a run's nodes that, newly known since the run before, says that the rest may follow."""
+KNOWN_BY_THEN = 0.95
+"""Share of all classes known so far that had come by the age at which a run counts as settled."""
 
 
-def settled(
-    evaluated: Ints, known: Ints, known_before: Ints, growth: float = STILL_GROWING
-) -> Mask:
-    """Return which runs' known shares have stopped growing.
+FIRST_RUNS = 5
+"""Nobody joins before a run is this old: earlier ones can't tell an early class from all classes."""
 
-    A run settles once some of its classes are known and at most the share `growth` of its nodes
-    became known since the run before this one, or once all of them are known.
+
+def settled_age(lags: Ints, share: float = KNOWN_BY_THEN) -> int:
+    """Return after how many runs a run's classes have usually come; 0 before any is known.
 
     Args:
-        evaluated: nodes that each run evaluated [runs].
-        known: those whose class is known now [runs].
-        known_before: those whose class was known when the run before this one began [runs].
-        growth: the share that still counts as no growth.
+        lags: for each known class, how many runs after its node's own it was noticed [labels].
+        share: of the labels that had come by then.
 
-    >>> settled(np.array([70, 70, 70]), np.array([49, 49, 0]), np.array([49, 10, 0])).tolist()
-    [True, False, False]
+    >>> settled_age(np.array([1, 1, 2, 2, 2, 5, 2, 2, 2, 2]), share=0.9)
+    2
     """
-    if ((known > evaluated) | (known_before > known)).any():
-        raise ValueError("more nodes known than evaluated, or fewer known than before")
-    still = known - known_before > growth * evaluated
-    return np.asarray((known > 0) & (~still | (known == evaluated)))
+    if len(lags) == 0:
+        return 0
+    return int(np.quantile(lags, share, method="inverted_cdf"))
+
+
+def settled(age: Ints, known: Ints, lags: Ints) -> Mask:
+    """Return which runs' nodes may join: some class is known, and the run is old enough.
+
+    Args:
+        age: runs that have passed since each run [runs].
+        known: nodes of each run whose class is known [runs].
+        lags: as in `settled_age`, of all runs [labels].
+
+    >>> settled(np.array([5, 2, 1]), np.array([9, 9, 1]), np.array([1] + [2] * 18)).tolist()
+    [True, True, False]
+    """
+    if len(age) == 0 or age.max() < FIRST_RUNS:
+        return np.zeros(len(age), np.bool_)
+    return np.asarray((known > 0) & (age >= settled_age(lags)))

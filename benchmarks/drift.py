@@ -1,0 +1,143 @@
+"""Coverage while the world changes: ways to calibrate side by side.
+
+python -m benchmarks.drift [--quick] [--flights FOLDER] [--repetitions N] [--seeds N]
+
+1. A growing graph with message passing (GCN): stationary, gradual, sudden, seasonal change, and
+   classes known in a selective order (a rare class at once, the others later).
+2. Real flights by day, classes known one and seven days late (only with --flights).
+
+Every repetition draws graph, split and network anew; ± is one standard error over repetitions.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from benchmarks.drift_flights import flights_sequence
+from benchmarks.drift_replay import Ints, Mode, Sequence, replay
+from benchmarks.measuring import keep, show
+from ringfence.models.networks import GCN
+from ringfence.models.sample.drifting import DriftingGraph, drifting_graph
+from ringfence.models.scores import aps, softmax64
+from ringfence.models.training.full_batch import train
+
+ALPHA = 0.1
+
+
+def modes(window: int) -> list[Mode]:
+    return [
+        Mode("frozen"),
+        Mode("growing", window=None),
+        Mode(f"window {window:,}", window),
+        Mode("frozen + adapt .05", step=0.05),
+        Mode("growing + adapt .05", window=None, step=0.05),
+        Mode(f"window {window:,} + adapt .05", window, step=0.05),
+        Mode(f"window {window:,} + adapt .05, cohorts", window, step=0.05, cohorts=True),
+        Mode(f"window {2 * window:,} + adapt .02", 2 * window, step=0.02),
+    ]
+
+
+def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
+    """Train a GCN on two thirds of the nodes that are there at the start; replay by full passes."""
+    rng = np.random.default_rng(seed)
+    start = rng.permutation(graph.size_at(0))
+    third = len(start) // 3
+    calibration, rest = np.sort(start[:third]), start[third:]
+    cut = len(rest) * 3 // 4
+    place = np.full(len(graph.y), -1)
+    place[rest] = np.arange(len(rest))
+    inner = place[graph.edges]
+    edges = torch.from_numpy(_both_ways(inner[:, (inner >= 0).all(axis=0)]))
+    x = torch.from_numpy(graph.x.astype(np.float32))
+    network = GCN(graph.x.shape[1], int(graph.y.max()) + 1, hidden=32)
+    trained = train(
+        network, x[rest], edges, torch.from_numpy(graph.y[rest]), torch.arange(cut),
+        torch.arange(cut, len(rest)), seed=seed, max_epochs=150, patience=20,
+    )  # fmt: skip
+    network.load_state_dict(trained.state)
+    network.eval()
+    u, runs = rng.random(len(graph.y)), int(graph.arrives.max())
+    scores = [_scores(network, x, graph, run, u) for run in range(runs + 1)]
+    return Sequence(
+        graph.y, graph.arrives, graph.known, calibration, rng.random(len(graph.y)), runs,
+        lambda run, rows: scores[run][rows],
+    )  # fmt: skip
+
+
+def _scores(network: Any, x: torch.Tensor, graph: DriftingGraph, run: int, u: Any) -> Any:
+    size = graph.size_at(run)
+    edges = torch.from_numpy(_both_ways(graph.edges[:, graph.edges[0] < size]))
+    with torch.no_grad():
+        return np.asarray(aps(softmax64(network(x[:size], edges)), u[:size]))
+
+
+def _both_ways(edges: Ints) -> Ints:
+    return np.concatenate([edges, edges[::-1]], axis=1)
+
+
+def selective(rng: np.random.Generator) -> DriftingGraph:
+    """A rare class is known at the next run, the others four runs later."""
+    graph = drifting_graph(rng, "none", rare=0.1, known_share=1.0)
+    late = np.where(graph.y == int(graph.y.max()), 1, 5)
+    known = np.where(graph.arrives == 0, 0, graph.arrives + late)
+    return DriftingGraph(graph.x, graph.y, graph.edges, graph.arrives, known)
+
+
+def worlds() -> dict[str, Callable[[np.random.Generator], DriftingGraph]]:
+    def draw(kind: Any) -> Callable[[np.random.Generator], DriftingGraph]:
+        return lambda rng: drifting_graph(rng, kind)
+
+    kinds = {"stationary": "none", **{k: k for k in ("gradual", "sudden", "seasonal")}}
+    return {**{name: draw(kind) for name, kind in kinds.items()}, "selective labels": selective}
+
+
+def measure(
+    name: str, sequences: list[tuple[Sequence, int]], ways: list[Mode], block: int
+) -> list[dict[str, Any]]:
+    rows = []
+    for mode in ways:
+        done = [replay(one, mode, ALPHA, first).summary(block) for one, first in sequences]
+        row: dict[str, Any] = {"world": name, "mode": mode.name, "repetitions": len(done)}
+        for key in done[0]:
+            values = np.array([one[key] for one in done])
+            row[key] = float(values.mean())
+            row[f"{key}_se"] = (
+                float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+            )
+        rows.append(row)
+        show(
+            {k: v for k, v in row.items() if not k.endswith("_se")}
+            | {"se": row["covered_se"] or 0.0}
+        )
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--flights", type=Path)
+    parser.add_argument("--repetitions", type=int, default=13)
+    parser.add_argument("--seeds", type=int, default=5)
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    repetitions = 2 if options.quick else options.repetitions
+    rows = []
+    for name, draw in worlds().items():
+        graphs = [(draw(np.random.default_rng([7, i])), i) for i in range(repetitions)]
+        rows += measure(name, [(graph_sequence(g, i), 1) for g, i in graphs], modes(500), block=4)
+    if options.flights:
+        for delay in (1, 7):
+            seeds = range(2 if options.quick else options.seeds)
+            sequences = [flights_sequence(options.flights, seed, delay) for seed in seeds]
+            rows += measure(f"flights, {delay} days late", sequences, modes(5_000), block=7)
+    keep("drift", rows, options.quick, alpha=ALPHA)
+
+
+if __name__ == "__main__":
+    main()
