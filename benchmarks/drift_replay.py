@@ -162,7 +162,7 @@ def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints
     if not cohorts:
         return runs[known > 0]
     lags = sequence.known[live][noticed] - of[live][noticed]
-    return runs[settled(run - runs, known, lags)]
+    return runs[settled(len(runs), place[noticed], lags)]
 
 
 def _chosen(sequence: Sequence, mode: Mode, joined: NDArray[np.bool_]) -> Ints:

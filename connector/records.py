@@ -263,6 +263,35 @@ class NodeState:
 
 
 @dataclass(frozen=True, slots=True)
+class JoinedNode:
+    """An evaluated node that counts from some run on: key, the run that evaluated it, its class."""
+
+    node_key: str
+    evaluated_in: int
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class KnownNode:
+    """An evaluated node of known class: when the class was noticed, and the run it joined by."""
+
+    node_key: str
+    evaluated_in: int
+    label: str
+    noticed_ns: int
+    joined_by: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunCount:
+    """Number, time and size of a run."""
+
+    seq: int
+    decided_ns: int
+    evaluated: int
+
+
+@dataclass(frozen=True, slots=True)
 class KnownClass:
     """A class as the graph has it now, and when it came to be there, where the graph knows."""
 

@@ -68,6 +68,24 @@ member = Table(
 `created_ns` is the node's creation time at the training: a node that has its key later, with
 another time, is another node. Models of older versions have none."""
 
+joined = Table(
+    "joined",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("evaluated_seq", BigInteger, nullable=False),
+    Column("label", Text, nullable=False),
+    PrimaryKeyConstraint("project", "version", "node_key"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+    Index("joined_by_run", "project", "seq"),
+)
+"""Evaluated nodes whose class counts since run `seq`: they answer for an adaptive level and, where
+calibration is not frozen, calibrate. `label` is the class that they joined with; the prediction has
+the newest one."""
+
 correction = Table(
     "correction",
     metadata,

@@ -19,39 +19,45 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 KNOWN_BY_THEN = 0.95
-"""Share of all classes known so far that had come by the age at which a run counts as settled."""
+"""Share of a run's known classes that had come by its own settled age."""
 
+RUNS_BY_THEN = 0.8
+"""Share of runs that had settled by the common age: a first run over a backlog delays nobody."""
 
 FIRST_RUNS = 5
-"""Nobody joins before a run is this old: earlier ones can't tell an early class from all classes."""
+"""Nobody joins before a run is this old: one can't tell yet an early class from all classes."""
 
 
-def settled_age(lags: Ints, share: float = KNOWN_BY_THEN) -> int:
+def settled_age(of_run: Ints, lags: Ints) -> int:
     """Return after how many runs a run's classes have usually come; 0 before any is known.
 
     Args:
-        lags: for each known class, how many runs after its node's own it was noticed [labels].
-        share: of the labels that had come by then.
+        of_run: place of the run that evaluated each known node [labels].
+        lags: how many runs after that one its class was noticed [labels].
 
-    >>> settled_age(np.array([1, 1, 2, 2, 2, 5, 2, 2, 2, 2]), share=0.9)
+    >>> settled_age(np.array([0, 0, 1, 1, 2]), np.array([1, 2, 2, 2, 2]))
     2
     """
-    if len(lags) == 0:
-        return 0
-    return int(np.quantile(lags, share, method="inverted_cdf"))
+    ages = [
+        np.quantile(lags[of_run == run], KNOWN_BY_THEN, method="inverted_cdf")
+        for run in np.unique(of_run)
+    ]
+    return int(np.quantile(ages, RUNS_BY_THEN, method="inverted_cdf")) if ages else 0
 
 
-def settled(age: Ints, known: Ints, lags: Ints) -> Mask:
+def settled(runs: int, of_run: Ints, lags: Ints) -> Mask:
     """Return which runs' nodes may join: some class is known, and the run is old enough.
 
     Args:
-        age: runs that have passed since each run [runs].
-        known: nodes of each run whose class is known [runs].
-        lags: as in `settled_age`, of all runs [labels].
+        runs: how many runs there were; the next one asks.
+        of_run: as in `settled_age`.
+        lags: as in `settled_age`.
 
-    >>> settled(np.array([5, 2, 1]), np.array([9, 9, 1]), np.array([1] + [2] * 18)).tolist()
-    [True, True, False]
+    >>> settled(6, np.array([0, 0, 3, 4, 5]), np.array([1, 2, 2, 2, 1])).tolist()
+    [True, False, False, True, True, False]
     """
-    if len(age) == 0 or age.max() < FIRST_RUNS:
-        return np.zeros(len(age), np.bool_)
-    return np.asarray((known > 0) & (age >= settled_age(lags)))
+    if runs < FIRST_RUNS:
+        return np.zeros(runs, np.bool_)
+    known = np.bincount(of_run, minlength=runs) > 0
+    age = runs - np.arange(runs)
+    return np.asarray(known & (age >= settled_age(of_run, lags)))

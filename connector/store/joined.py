@@ -1,0 +1,123 @@
+"""Evaluated nodes whose class became known and that calibrate later runs of the same model.
+
+A node joins once, by the run that first counted it, and is never evaluated again. The rows are
+written with that run, and their digest is part of its chain entry.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+
+from sqlalchemy import Connection, and_, func, insert, select
+
+from ringfence.connector.records import JoinedNode, KnownNode, RunCount
+from ringfence.connector.store.blocks import split
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.tables import joined, prediction, run
+
+
+def insert_joined(
+    connection: Connection, project: str, version: str, seq: int, nodes: Sequence[JoinedNode]
+) -> None:
+    """Write the nodes that join by run `seq`, inside the transaction that decides it."""
+    for part in split(nodes):
+        connection.execute(
+            insert(joined),
+            [
+                {
+                    "project": project,
+                    "version": version,
+                    "node_key": node.node_key,
+                    "seq": seq,
+                    "evaluated_seq": node.evaluated_in,
+                    "label": node.label,
+                }
+                for node in part
+            ],
+        )
+
+
+def joined_digest(nodes: Iterable[JoinedNode]) -> str:
+    """Return one hash over the nodes that join by one run, in the order of their keys."""
+    digest = hashlib.sha256()
+    for node in sorted(nodes, key=lambda node: node.node_key):
+        digest.update(dumps([node.node_key, node.evaluated_in, node.label]).encode())
+    return digest.hexdigest()
+
+
+def known_nodes(store: Store, project: str, version: str) -> list[KnownNode]:
+    """Return the nodes of known class that a model version evaluated, by run and key."""
+    same = and_(
+        joined.c.project == prediction.c.project,
+        joined.c.node_key == prediction.c.node_key,
+        joined.c.version == run.c.model,
+    )
+    query = (
+        select(
+            prediction.c.node_key,
+            prediction.c.seq,
+            prediction.c.label,
+            prediction.c.labelled_ns,
+            joined.c.seq.label("joined_by"),
+        )
+        .join(run, and_(run.c.project == prediction.c.project, run.c.seq == prediction.c.seq))
+        .outerjoin(joined, same)
+        .where(
+            prediction.c.project == project,
+            prediction.c.label.is_not(None),
+            run.c.model == version,
+        )
+        .order_by(prediction.c.seq, prediction.c.node_key)
+    )
+    with store.reading() as connection:
+        return [KnownNode(*row) for row in connection.execute(query)]
+
+
+def run_counts(store: Store, project: str, version: str) -> list[RunCount]:
+    """Return number, time and size of a model's runs, oldest first."""
+    query = (
+        select(run.c.seq, run.c.decided_ns, run.c.n_evaluated)
+        .where(run.c.project == project, run.c.model == version)
+        .order_by(run.c.seq)
+    )
+    with store.reading() as connection:
+        return [RunCount(*row) for row in connection.execute(query)]
+
+
+def joined_by_run(connection: Connection, project: str, seq: int) -> list[JoinedNode]:
+    """Return the nodes that joined by a run, by key."""
+    query = (
+        select(joined.c.node_key, joined.c.evaluated_seq, joined.c.label)
+        .where(joined.c.project == project, joined.c.seq == seq)
+        .order_by(joined.c.node_key)
+    )
+    return [JoinedNode(*row) for row in connection.execute(query)]
+
+
+def joined_counts(store: Store, project: str, version: str) -> dict[int, dict[int, int]]:
+    """Return how many nodes joined: by the run that let them join, of which evaluation run."""
+    query = (
+        select(joined.c.seq, joined.c.evaluated_seq, func.count())
+        .where(joined.c.project == project, joined.c.version == version)
+        .group_by(joined.c.seq, joined.c.evaluated_seq)
+    )
+    counts: dict[int, dict[int, int]] = {}
+    with store.reading() as connection:
+        for seq, evaluated_in, count in connection.execute(query):
+            counts.setdefault(int(seq), {})[int(evaluated_in)] = int(count)
+    return counts
+
+
+def p_values_of_runs(
+    store: Store, project: str, seqs: Sequence[int]
+) -> Iterator[tuple[int, str, tuple[float, ...]]]:
+    """Yield run, class and p-values of the nodes of known class that some runs evaluated."""
+    query = select(prediction.c.seq, prediction.c.label, prediction.c.p_values).where(
+        prediction.c.project == project, prediction.c.label.is_not(None)
+    )
+    with store.reading() as connection:
+        for part in split(seqs):
+            for row in connection.execute(query.where(prediction.c.seq.in_(part))):
+                yield int(row.seq), row.label, tuple(json.loads(row.p_values))
