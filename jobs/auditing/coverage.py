@@ -14,8 +14,9 @@ from ringfence.models.guarantee.anytime import over_runs
 from ringfence.models.guarantee.selection import (
     MeanDifference,
     Moments,
-    mean_difference,
+    difference_within_runs,
     selection_bias,
+    worst_case_coverage,
 )
 from ringfence.models.guarantee.stratified import JudgedNodes, equivalent_size
 from ringfence.models.guarantee.verdict import describe_verdict, judge_coverage
@@ -140,7 +141,7 @@ def _row(
     )  # fmt: skip
     if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
         judgement = replace(judgement, verdict="watch")
-    bias, bias_words = selection_bias(known, evaluated - known, _differences(tally))
+    bias, bias_words = selection_bias(*_comparable(parts), _differences(parts))
     words = describe_verdict(judgement, evaluated, known, tally.alpha, runs=len(parts))
     return CoverageRow(
         seq=tally.seq,
@@ -162,25 +163,48 @@ def _row(
         exact=promised and len(parts) == 1 and _is_unweighted(tally),
         raised_by=judgement.raised_by,
         verdict=judgement.verdict,
-        words=words if promised else words + NOT_PROMISED,
+        words=words + (_worst_case(tally) if promised else NOT_PROMISED),
         first_alpha=tally.first,
     )
 
 
-def _differences(tally: Tally) -> list[MeanDifference]:
-    known, unknown = tally.counts["known"], tally.counts["evaluated"] - tally.counts["known"]
-    if not known or not unknown:
-        return []
+def _comparable(parts: Sequence[Tally]) -> tuple[int, int]:
+    """How many known and unknown nodes there are in runs that have both."""
+    sides = [(part.counts["known"], _unknown(part)) for part in parts]
+    both = [(known, unknown) for known, unknown in sides if known and unknown]
+    return sum(known for known, _ in both), sum(unknown for _, unknown in both)
+
+
+def _unknown(tally: Tally) -> int:
+    return tally.counts["evaluated"] - tally.counts["known"]
+
+
+def _differences(parts: Sequence[Tally]) -> list[MeanDifference]:
     names = {"degree": "degree", "size": "set size", "top_p": "p-value of the likeliest class"}
-    differences = []
-    for quantity in QUANTITIES:
-        every, squares = tally.sums[f"{quantity}_all"], tally.sums[f"{quantity}_all_squared"]
-        of_known = Moments(
-            known, tally.sums[f"{quantity}_known"], tally.sums[f"{quantity}_known_squared"]
-        )
-        of_unknown = Moments(unknown, every - of_known.total, squares - of_known.squares)
-        differences.append(mean_difference(names[quantity], of_known, of_unknown))
-    return differences
+    found = [
+        difference_within_runs(names[quantity], [_sides(part, quantity) for part in parts])
+        for quantity in QUANTITIES
+    ]
+    return [difference for difference in found if difference is not None]
+
+
+def _sides(tally: Tally, quantity: str) -> tuple[Moments, Moments]:
+    """One quantity of the known and of the unknown nodes of a run."""
+    sums = tally.sums
+    known = Moments(
+        tally.counts["known"], sums[f"{quantity}_known"], sums[f"{quantity}_known_squared"]
+    )
+    total, squares = sums[f"{quantity}_all"], sums[f"{quantity}_all_squared"]
+    return known, Moments(_unknown(tally), total - known.total, squares - known.squares)
+
+
+def _worst_case(tally: Tally) -> str:
+    """What holds whoever the unknown nodes are."""
+    unknown = _unknown(tally)
+    if not unknown or not tally.counts["known"]:
+        return ""
+    worst = worst_case_coverage(tally.counts["evaluated"], tally.counts["covered"])
+    return f"; {100 * worst:.1f} % if all {unknown:,} nodes of unknown class were missed"
 
 
 def _is_unweighted(tally: Tally) -> bool:

@@ -103,4 +103,5 @@ def _ready_runs(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int
     noticed = np.array([node.noticed_ns for node in known], np.int64)
     # a class is known to the first run that is decided after it was noticed: this one at the latest
     lags = np.searchsorted(decided, noticed, side="right") - of_run
-    return {runs[i].seq for i in np.flatnonzero(settled(len(runs), of_run, lags))}
+    ready = settled(len(runs), of_run, lags).tolist()
+    return {run.seq for run, is_ready in zip(runs, ready, strict=True) if is_ready}

@@ -8,12 +8,15 @@ class. The measure is the standardised difference of means,
     d = (mean of known - mean of unknown) / sqrt((variance of known + variance of unknown) / 2),
 
 which does not grow with the number of nodes: |d| below 0.1 is small, above 0.25 a biased sample
-(the limits used for matched samples in medicine: Austin 2009; Rubin 2001).
+(the limits used for matched samples in medicine: Austin 2009; Rubin 2001). Nodes are compared
+within runs: classes of old runs are known more often, so that pooled means would mix what changed
+over time with who was chosen.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 SMALL_DIFFERENCE = 0.1
@@ -50,16 +53,48 @@ class MeanDifference:
     d: float
 
 
-def mean_difference(name: str, known: Moments, unknown: Moments) -> MeanDifference:
-    """Return how far apart the means are, in standard deviations.
+def difference_within_runs(
+    name: str, runs: Sequence[tuple[Moments, Moments]]
+) -> MeanDifference | None:
+    """Return how far known and unknown nodes of the same runs are apart; None if nowhere both.
 
-    >>> mean_difference("degree", Moments(2, 6.0, 20.0), Moments(2, 2.0, 4.0)).d
+    Each run counts by n_known n_unknown / (n_known + n_unknown), as in a comparison of means in
+    strata; variances are those within runs.
+
+    >>> old = Moments(90, 90.0, 180.0), Moments(10, 10.0, 20.0)
+    >>> new = Moments(10, 50.0, 260.0), Moments(90, 450.0, 2340.0)
+    >>> difference_within_runs("degree", [old, new]).d
+    0.0
+    >>> difference_within_runs("degree", [(Moments(2, 6.0, 20.0), Moments(2, 2.0, 4.0))]).d
     2.0
     """
-    spread = math.sqrt((known.variance + unknown.variance) / 2)
-    gap = known.mean - unknown.mean
+    both = [(known, unknown) for known, unknown in runs if known.count and unknown.count]
+    if not both:
+        return None
+    weights = [k.count * u.count / (k.count + u.count) for k, u in both]
+    total = math.fsum(weights)
+    means = [
+        math.fsum(w * side.mean for w, side in zip(weights, sides, strict=True)) / total
+        for sides in zip(*both, strict=True)
+    ]
+    variances = [
+        math.fsum(side.count * side.variance for side in sides) / sum(side.count for side in sides)
+        for sides in zip(*both, strict=True)
+    ]
+    spread, gap = math.sqrt(sum(variances) / 2), means[0] - means[1]
     d = gap / spread if spread > 0 else (0.0 if gap == 0 else math.copysign(math.inf, gap))
-    return MeanDifference(name, known.mean, unknown.mean, min(max(d, -99.0), 99.0))
+    return MeanDifference(name, means[0], means[1], min(max(d, -99.0), 99.0))
+
+
+def worst_case_coverage(evaluated: int, covered: int) -> float:
+    """Return the coverage if every node of unknown class were missed: covered / evaluated.
+
+    miss <= k * miss of the known + (1 - k), k the known share: what holds whoever is unknown.
+
+    >>> worst_case_coverage(evaluated=100, covered=63)
+    0.63
+    """
+    return covered / evaluated if evaluated else 0.0
 
 
 def selection_bias(

@@ -5,7 +5,11 @@ import pytest
 
 from ringfence.models.guarantee.anytime import ANYTIME_DELTA, anytime_low, log_evidence, over_runs
 from ringfence.models.guarantee.law import coverage_p_value
-from ringfence.models.guarantee.selection import Moments, mean_difference, selection_bias
+from ringfence.models.guarantee.selection import (
+    Moments,
+    difference_within_runs,
+    selection_bias,
+)
 from ringfence.models.guarantee.verdict import (
     BROKEN_P,
     describe_verdict,
@@ -121,7 +125,9 @@ def test_a_biased_sample_is_called_so_and_a_fair_one_is_not():
     def compare(known):
         parts = [degree[known], degree[~known]]
         moments = [Moments(len(one), one.sum(), (one**2).sum()) for one in parts]
-        return selection_bias(len(parts[0]), len(parts[1]), [mean_difference("degree", *moments)])
+        return selection_bias(
+            len(parts[0]), len(parts[1]), [difference_within_runs("degree", [tuple(moments)])]
+        )
 
     assert "biased sample" in compare(rng.random(4_000) < degree / 12)[1]
     assert compare(rng.random(4_000) < 0.5)[0] < 0.1
