@@ -13,6 +13,7 @@ from ringfence.connector import fault_points
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import (
     FurtherSet,
+    JoinedNode,
     Prediction,
     RejectedNode,
     Run,
@@ -20,6 +21,7 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store import chain
+from ringfence.connector.store.calibration.joined import insert_joined, joined_facts
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import (
     insert_predictions,
@@ -43,7 +45,7 @@ class Decision:
 
     `terms` are the settings that coverage is counted under, for the record of their changes;
     `thresholds` are those of every alpha, stratum and class, `further_sets` the sets at the alphas
-    after the first.
+    after the first; `joined` are evaluated nodes that count as calibration from this run on.
     """
 
     facts: RunFacts
@@ -52,6 +54,7 @@ class Decision:
     terms: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Sequence[Threshold] = ()
     further_sets: Sequence[FurtherSet] = ()
+    joined: Sequence[JoinedNode] = ()
 
 
 def decide(writer: Writer, decision: Decision) -> int:
@@ -70,6 +73,7 @@ def decide(writer: Writer, decision: Decision) -> int:
         digests = insert_predictions(connection, project, seq, decision.predictions)
         insert_thresholds(connection, project, seq, decision.thresholds)
         insert_further_sets(connection, project, seq, decision.further_sets)
+        insert_joined(connection, project, decision.facts.model, seq, decision.joined)
         fault_points.reach("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         facts = {
@@ -79,6 +83,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             "thresholds": thresholds_digest(decision.thresholds),
             "bands": digests.bands,
             "further_sets": further_digest(decision.further_sets),
+            "joined": joined_facts(connection, project, decision.facts.model, decision.joined),
             "token": writer.lease.token,
         }
         chain.append(connection, project, writer.key, "decided", facts)

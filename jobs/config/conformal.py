@@ -137,7 +137,6 @@ class ConformalSettings(Section):
     def _is_built(self) -> ConformalSettings:
         planned = {
             "promise": self.promise != "marginal",
-            "calibration_set": self.calibration_set != "frozen",
             "adapt": self.adapt,
             "weights": self.weights != "none",
         }

@@ -14,6 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
+from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.promise import PromiseTerms
+from ringfence.jobs.project.workspace import Workspace
 from ringfence.models import hashing
 from ringfence.models.calibration.cohort import settled
 from ringfence.models.calibration.window import newest, newest_with_classes
@@ -37,6 +41,43 @@ class LivingSet:
     answered: tuple[int, ...]
     waiting: int
     joined: Mapping[int, int]
+
+
+def living_set(
+    workspace: Workspace, model: SavedModel, terms: PromiseTerms, base: Sequence[Member]
+) -> LivingSet:
+    """Return who calibrates the next run; the training split alone where nothing else is asked."""
+    if terms.calibration_set == "frozen" and not terms.adapt:
+        return LivingSet(tuple(base), (), (), 0, {})
+    promised = range(len(model.classes)) if terms.promise == "class" else ()
+    return choose_calibration(
+        base,
+        known_nodes(workspace.store, workspace.project, model.version),
+        run_counts(workspace.store, workspace.project, model.version),
+        model.classes,
+        calibration_set=terms.calibration_set,
+        window_nodes=terms.window_nodes,
+        promised=list(promised),
+        seed=model.manifest["seed"],
+    )
+
+
+def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:
+    """Return notes of the run: who calibrates it, and who has joined."""
+    if terms.calibration_set == "frozen":
+        return []
+    since = sum(living.joined.values())
+    how = (
+        f"the newest {terms.window_nodes:,} of known class"
+        if terms.calibration_set == "window"
+        else "all of known class"
+    )
+    note = (
+        f"calibrated with {len(living.members):,} nodes ({how}): {since:,} of them were evaluated "
+        f"since the training, {len(living.joining):,} joined by this run"
+    )
+    short = len(living.members) < terms.window_nodes and terms.calibration_set == "window"
+    return [note + (": fewer are known than the window holds" if short else "")]
 
 
 def choose_calibration(

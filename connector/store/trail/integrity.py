@@ -16,12 +16,14 @@ from sqlalchemy import Connection, Table, func, select, text
 
 from ringfence.connector.records import (
     ChainEntry,
+    JoinedNode,
     Member,
     NodeGroup,
     NoticedLabel,
     StoredCorrection,
     Threshold,
 )
+from ringfence.connector.store.calibration.joined import joined_by_run
 from ringfence.connector.store.chain import first_broken
 from ringfence.connector.store.corrections import all_corrections
 from ringfence.connector.store.engine import Store
@@ -34,6 +36,7 @@ from ringfence.connector.store.tables import (
     audit,
     coverage,
     further_set,
+    joined,
     label,
     lease,
     member,
@@ -151,6 +154,15 @@ class RecordReader:
     def corrections(self) -> list[StoredCorrection]:
         """Return the corrections of calibration nodes, oldest first."""
         return all_corrections(self.connection, self.project)
+
+    def joined_by_run(self, seq: int) -> list[JoinedNode]:
+        """Return the nodes that count as calibration since a run."""
+        return joined_by_run(self.connection, self.project, seq)
+
+    def joining_runs(self) -> set[int]:
+        """Return the runs by which nodes joined the calibration."""
+        query = select(joined.c.seq).where(joined.c.project == self.project).distinct()
+        return {int(seq) for seq in self.connection.execute(query).scalars()}
 
     def member_versions(self) -> set[str]:
         """Return the model versions that have members."""

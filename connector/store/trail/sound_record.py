@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select
 
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import chain, corrections
+from ringfence.connector.store.calibration.joined import all_joined_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.tables import audit, model
 from ringfence.connector.store.trail.integrity import RecordReader
@@ -79,7 +80,25 @@ def _model_difference(connection: Connection, project: str, key: bytes, newest: 
     sealed_digests = body.get("member_digests")  # older entries have the number alone
     if sealed_digests is not None and sealed_digests != member_digests(members):
         return f"the members of model {newest.version} are not those that were recorded"
-    return _correction_difference(connection, project, key, newest.version)
+    return _correction_difference(connection, project, key, newest.version) or _joined_difference(
+        connection, project, key, newest.version
+    )
+
+
+def _joined_difference(
+    connection: Connection, project: str, key: bytes, version: str
+) -> str | None:
+    """Compare the nodes that joined the calibration with the newest run's entry about them."""
+    sealed = newest_of_kind(connection, project, "decided", f'%"model":"{version}"%')
+    if sealed is not None and not chain.fits(sealed, key):
+        return f"entry {sealed.n} of the audit chain does not fit this machine's key"
+    recorded = None if sealed is None else json.loads(sealed.body).get("joined")
+    nobody = hashlib.sha256().hexdigest()  # runs of older versions let nobody join
+    if (recorded or {"all_rows": nobody})["all_rows"] != all_joined_digest(
+        connection, project, version
+    ):
+        return f"the nodes that joined the calibration of {version} are not those recorded"
+    return None
 
 
 def _correction_difference(

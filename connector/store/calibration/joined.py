@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
 from sqlalchemy import Connection, and_, func, insert, select
 
@@ -44,6 +45,31 @@ def joined_digest(nodes: Iterable[JoinedNode]) -> str:
     digest = hashlib.sha256()
     for node in sorted(nodes, key=lambda node: node.node_key):
         digest.update(dumps([node.node_key, node.evaluated_in, node.label]).encode())
+    return digest.hexdigest()
+
+
+def joined_facts(
+    connection: Connection, project: str, version: str, nodes: Sequence[JoinedNode]
+) -> dict[str, Any]:
+    """Return what a run's chain entry says: who joins by it, and all who joined so far."""
+    return {
+        "nodes": len(nodes),
+        "rows": joined_digest(nodes),
+        "all_rows": all_joined_digest(connection, project, version),
+    }
+
+
+def all_joined_digest(connection: Connection, project: str, version: str) -> str:
+    """Return one hash over all nodes that joined a model's calibration, and when each did."""
+    query = (
+        select(joined.c.seq, joined.c.node_key, joined.c.evaluated_seq, joined.c.label)
+        .where(joined.c.project == project, joined.c.version == version)
+        .order_by(joined.c.seq, joined.c.node_key)
+    )
+    digest = hashlib.sha256()
+    rows = sorted(tuple(row) for row in connection.execute(query))  # not by a database's collation
+    for row in rows:
+        digest.update(dumps(list(row)).encode())
     return digest.hexdigest()
 
 

@@ -1,0 +1,1 @@
+"""Nodes that calibrate a model beyond those of its training."""
