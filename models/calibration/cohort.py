@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-When the nodes of a run join calibration: together, once their known share stops growing.
+"""When the nodes of a run join calibration: together, once their known share stops growing.
 
 Classes rarely become known in a random order. If one class is known early, nodes that join one by
 one fill the window with it, and the promise follows them instead of everybody. A run's nodes are

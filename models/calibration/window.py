@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-Which nodes of known class calibrate the next run: all that joined, or the newest of them.
+"""Which nodes of known class calibrate the next run: all that joined, or the newest of them.
 
 Newest is by the run that evaluated a node, never by when its class was noticed: an investigator who
 looks at odd cases first would otherwise choose the calibration set. Nodes of the training split

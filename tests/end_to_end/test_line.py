@@ -358,9 +358,7 @@ def test_drift_weights_are_used_and_recorded_with_the_run(grown):
     plain = grown.workspace
     run_training(plain)
     with open_workspace(
-        with_settings(
-            plain, "conformal", drift_half_life_days=0.00001, calibration_set="growing"
-        )
+        with_settings(plain, "conformal", drift_half_life_days=0.00001, calibration_set="growing")
     ) as workspace:
         report = run_scoring(workspace)
         row = last_run(workspace)
