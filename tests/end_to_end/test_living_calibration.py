@@ -71,15 +71,15 @@ def test_a_frozen_set_stays_that_of_the_training(grown):
 
 
 @pytest.mark.parametrize(
-    ("settings", "reason"),
+    ("given", "reason"),
     [
         ({"drift_half_life_days": 30.0, "calibration_set": "frozen"}, "all weights shrink"),
         ({"rule": "EdgeEx", "calibration_set": "window"}, "ends of sampled edges"),
     ],
 )
-def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(grown, settings, reason):
+def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(grown, given, reason):
     run_training(grown.workspace)
-    with open_workspace(with_conformal(grown.workspace, **settings)) as workspace:
+    with open_workspace(with_conformal(grown.workspace, **given)) as workspace:
         with pytest.raises(ConfigError, match=reason):
             run_scoring(workspace)
         assert runs.next_seq(workspace.store, workspace.project) == 1
