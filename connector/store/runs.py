@@ -176,6 +176,14 @@ def newest_monitored_run(store: Store, project: str, model: str) -> Run | None:
     return None if row is None else run_from_row(row)
 
 
+def newest_run_of_model(store: Store, project: str, model: str) -> Run | None:
+    """Return the last run of a model version."""
+    query = select(run).where(run.c.project == project, run.c.model == model)
+    with store.reading() as connection:
+        row = connection.execute(query.order_by(run.c.seq.desc()).limit(1)).first()
+    return None if row is None else run_from_row(row)
+
+
 def finite(value: float) -> float | None:
     """Return a threshold as SQL and JSON can hold it: -infinity becomes NULL."""
     return value if math.isfinite(value) else None

@@ -137,7 +137,6 @@ class ConformalSettings(Section):
     def _is_built(self) -> ConformalSettings:
         planned = {
             "promise": self.promise != "marginal",
-            "adapt": self.adapt,
             "weights": self.weights != "none",
         }
         for name in (name for name, asked in planned.items() if asked):

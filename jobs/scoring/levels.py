@@ -1,10 +1,10 @@
 """The levels that a run compares p-values with: alpha itself, or an adaptive one that follows it.
 
-Under `adapt` there is one level per alpha, under a promise per class one per alpha and class. Each
-moves once per answered run (`models.calibration.adaptive_level`); stored p-values stay as they are.
-The state stands in the run's column `levels`, so that the next run goes on from there:
+Under `adapt` there is one level per alpha, for all strata. It moves once per answered run
+(`models.calibration.adaptive_level`); stored p-values stay as they are. The state stands in the
+run's column `levels`, so that the next run goes on from there:
 
-    {"used": [0.093], "nonempty": false, "by_class": {"mule": [0.05]},
+    {"used": [0.093], "nonempty": false,
      "adaptive": [{"alpha": 0.1, "class": "", "step": 0.05, "level": 0.093, "answered": 7,
                    "misses": 0.84, "waiting": 3}],
      "answered": [{"run": 12, "known": 70, "missed": [9]}]}
@@ -13,13 +13,20 @@ The state stands in the run's column `levels`, so that the next run goes on from
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.calibration.adaptive_level import AdaptiveLevel
+from ringfence.connector.records import RunFacts
+from ringfence.connector.store.calibration.joined import p_values_of_runs
+from ringfence.connector.store.runs import newest_run_of_model, one_run
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.promise import PromiseTerms
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.calibration import LivingSet
+from ringfence.models.calibration.adaptive_level import AdaptiveLevel, miss_rate_bound
 from ringfence.models.promise.class_alphas import class_alphas
 
 ALL = ""
@@ -40,11 +47,6 @@ class RunLevels:
     used: NDArray[np.float64]
     record: Mapping[str, Any] = field(default_factory=dict)
 
-    @property
-    def shared(self) -> bool:
-        """Whether all classes have the same level at every alpha."""
-        return bool((self.used == self.used[:, :1]).all())
-
 
 @dataclass(frozen=True, slots=True)
 class LevelPlan:
@@ -58,7 +60,6 @@ class LevelPlan:
     per_class: bool
     adapt: bool
     step: float
-    nonempty: bool
 
 
 def next_levels(
@@ -81,7 +82,7 @@ def next_levels(
     """
     targets = np.stack([class_alphas(classes, alpha, plan.own) for alpha in plan.alphas])
     if not plan.adapt:
-        return RunLevels(targets, targets, _record(plan, classes, targets, [], []))
+        return RunLevels(targets, targets)
     nodes = list(known)
     names = list(classes) if plan.per_class else [ALL]
     states, used = [], np.empty_like(targets)
@@ -95,21 +96,22 @@ def next_levels(
             states.append(_state_json(state, name, max(most, waiting)))
             used[k, column if name else slice(None)] = state.in_force
     answered = [_answer_json(nodes, used_by[run], run, classes, plan) for run in sorted(used_by)]
-    return RunLevels(targets, used, _record(plan, classes, used, states, answered))
+    return RunLevels(targets, used, {"adaptive": states, "answered": answered})
 
 
 def level_used(levels: Mapping[str, Any] | None, place: int, alpha: float, name: str) -> float:
     """Return the level that a run used for its alpha at `place`; alpha where it says nothing.
 
-    >>> level_used({"used": [0.08]}, 0, 0.1, "")
+    >>> level_used({"used": [0.08]}, 0, 0.1, "mule")
     0.08
-    >>> level_used({"used": [0.08], "by_class": {"mule": [0.03]}}, 0, 0.1, "mule")
+    >>> level_used({"used": [{"mule": 0.03, "normal": 0.1}]}, 0, 0.1, "mule")
     0.03
     """
-    if not levels:
+    used = (levels or {}).get("used", [])
+    if place >= len(used):
         return alpha
-    own = levels.get("by_class", {}).get(name, levels.get("used", []))
-    return float(own[place]) if place < len(own) else alpha
+    own = used[place]
+    return float(own[name] if isinstance(own, Mapping) else own)
 
 
 def _miss_rates(
@@ -175,16 +177,43 @@ def _answer_json(
     return {"run": run, "known": len(own), "missed": missed}
 
 
-def _record(
-    plan: LevelPlan,
-    classes: Sequence[str],
-    used: NDArray[np.float64],
-    states: list[dict[str, Any]],
-    answered: list[dict[str, Any]],
-) -> dict[str, Any]:
-    record: dict[str, Any] = {"used": used[:, 0].tolist(), "nonempty": plan.nonempty}
-    if plan.per_class or not (used == used[:, :1]).all():
-        record["by_class"] = {name: used[:, i].tolist() for i, name in enumerate(classes)}
-    if states:
-        record |= {"adaptive": states, "answered": answered}
-    return record
+def levels_of_run(
+    workspace: Workspace, model: SavedModel, terms: PromiseTerms, living: LivingSet
+) -> RunLevels | None:
+    """Return the levels of the next run; None where they are the alphas themselves."""
+    if not terms.adapt:
+        return None
+    store, project, settings = workspace.store, workspace.project, workspace.settings.conformal
+    last = newest_run_of_model(store, project, model.version)
+    answered = {seq: one_run(store, project, seq).levels or {} for seq in living.answered}
+    plan = LevelPlan(settings.alphas, {}, False, True, terms.adapt_step)
+    known = p_values_of_runs(store, project, living.answered)
+    levels = None if last is None else last.levels
+    return next_levels(plan, model.classes, levels, answered, known, living.waiting)
+
+
+def with_levels(facts: RunFacts, levels: RunLevels | None) -> RunFacts:
+    """Return the facts of a run with the state of its adaptive levels."""
+    if levels is None:
+        return facts
+    return replace(facts, levels={**(facts.levels or {}), **levels.record})
+
+
+def describe_levels(levels: RunLevels) -> list[str]:
+    """Return notes of the run: the level in force, and how far the long run may be from alpha."""
+    return [
+        f"level {one['level']:.4g} in force for alpha {one['alpha']:g}: {one['answered']} runs "
+        "answered"
+        + (
+            f", {100 * one['misses'] / one['answered']:.1f} % of their known nodes missed on "
+            f"average over runs (proved: within {100 * _bound(one):.1f} points of "
+            f"{100 * one['alpha']:g} %)"
+            if one["answered"]
+            else ""
+        )
+        for one in levels.record["adaptive"]
+    ]
+
+
+def _bound(one: Mapping[str, Any]) -> float:
+    return miss_rate_bound(one["alpha"], one["step"], one["answered"], one["waiting"])

@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-Adaptive conformal inference (Gibbs and Candès 2021) with classes that become known late.
+"""Adaptive conformal inference (Gibbs and Candès 2021) with classes that become known late.
 
 The sets of run t hold the classes with p > a_t. Once the classes of an earlier run s are known, its
 miss rate e_s (share of its known nodes with p of the true class <= a_s) moves the level, once:

@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-The share of each class that may be missed, in the order of the network's outputs."""
+"""The share of each class that may be missed, in the order of the network's outputs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-The promise in force as a sentence: what holds, for whom, under which condition.
+"""The promise in force as a sentence: what holds, for whom, under which condition.
 
 Three things decide it: who is promised something (all nodes, classes, groups), whether calibration
 nodes stay those of training (`frozen`), and whether the level adapts. Only `frozen` without an

@@ -1,5 +1,7 @@
 """Nodes whose class became known calibrate later runs: through graph, SQL, chain and back."""
 
+import json
+
 import pytest
 from sqlalchemy import select, update
 
@@ -38,9 +40,29 @@ def joined_rows(workspace):
         return connection.execute(select(tables.joined)).all()
 
 
+def _require_recorded_levels(workspace, reports):
+    """Each run compares p-values with the level that the misses on record give."""
+    level = 0.1
+    for report in reports:
+        recorded = report.run.levels
+        for answer in recorded["answered"]:
+            level += 0.05 * (0.1 - answer["missed"][0] / answer["known"])
+        assert recorded["used"][0] == pytest.approx(level)
+        assert report.run.level == recorded["used"][0]
+    assert recorded["adaptive"][0]["answered"] > 1
+    assert level != 0.1
+    with workspace.store.reading() as connection:
+        rows = connection.execute(
+            select(tables.prediction).where(tables.prediction.c.seq == reports[-1].seq)
+        )
+        for row in rows:
+            inside = sum(p > recorded["used"][0] for p in json.loads(row.p_values))
+            assert row.size == inside
+
+
 @pytest.mark.slow
 def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grown):
-    settings = with_conformal(grown.workspace, calibration_set="growing")
+    settings = with_conformal(grown.workspace, calibration_set="growing", adapt=True)
     with open_workspace(settings) as workspace:
         run_training(workspace)
         reports = play(grown, workspace)
@@ -51,6 +73,7 @@ def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grow
         assert all(row.seq > row.evaluated_seq + 1 for row in rows)
         assert any("joined by this run" in note for note in reports[-1].run.notes)
         assert run_verification(workspace).problems == ()
+        _require_recorded_levels(workspace, reports)
 
         own = tables.joined.c.node_key == rows[0].node_key
         other = "normal" if rows[0].label != "normal" else "mule"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ringfence.connector.times import format_time
 from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
+from ringfence.jobs.views.promise import promise_of_run
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def print_status(current: Status) -> None:
         f"Project {current.project}: read up to {current.watermark}; "
         f"{current.chain_entries} audit entries."
     )
+    if current.runs:
+        say(f"Promise in force: {promise_of_run(current.runs[-1])}.")
     if current.working:
         say(f"At work now: {current.working}.")
     if current.unfinished:

@@ -6,6 +6,7 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
 from ringfence.jobs.views import charts
+from ringfence.jobs.views.promise import promise_of_run
 
 Fact = tuple[str, str, str]
 """Name, value and note."""
@@ -31,6 +32,7 @@ def _facts(queries: Queries) -> list[Fact]:
     return [
         _last_run(queries),
         _next_run(queries),
+        _promise(queries),
         ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
         ("Class not known yet", f"{counts.unknown:,}", f"{counts.known:,} are known"),
         ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
@@ -43,6 +45,14 @@ def _last_run(queries: Queries) -> Fact:
     if not runs:
         return "Last run", "none", ""
     return "Last run", str(runs[-1].seq), format_time(runs[-1].decided_ns)
+
+
+def _promise(queries: Queries) -> Fact:
+    runs = queries.runs(last=1)
+    if not runs:
+        return "Promise", "none", ""
+    whom, _, what = promise_of_run(runs[-1]).partition(": ")
+    return "Promise", whom, what
 
 
 def _next_run(queries: Queries) -> Fact:

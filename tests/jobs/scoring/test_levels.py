@@ -10,7 +10,7 @@ CLASSES = ("mule", "normal")
 
 
 def plan(adapt=True, per_class=False, own=None, alphas=(0.1,), step=0.05):
-    return LevelPlan(alphas, own or {}, per_class, adapt, step, nonempty=False)
+    return LevelPlan(alphas, own or {}, per_class, adapt, step)
 
 
 def known(run, label, p_true, count):
@@ -21,14 +21,12 @@ def known(run, label, p_true, count):
 def test_without_adapting_the_levels_are_the_alphas():
     levels = next_levels(plan(adapt=False, alphas=(0.1, 0.2)), CLASSES, None, {}, [], 0)
     assert levels.used.tolist() == [[0.1, 0.1], [0.2, 0.2]]
-    assert levels.record == {"used": [0.1, 0.2], "nonempty": False}
+    assert levels.record == {}
 
 
 def test_single_classes_have_their_own_alpha():
     levels = next_levels(plan(False, True, {"mule": 0.05}), CLASSES, None, {}, [], 0)
     assert levels.used.tolist() == [[0.05, 0.1]]
-    assert levels.record["by_class"] == {"mule": [0.05], "normal": [0.1]}
-    assert not levels.shared
 
 
 def test_a_run_with_misses_lowers_the_level_and_the_next_run_goes_on_from_there():
@@ -49,7 +47,7 @@ def test_misses_count_at_the_level_that_their_run_used():
 
 
 def test_each_class_has_its_own_level_under_its_own_promise():
-    record = {"used": [0.1], "by_class": {"mule": [0.05], "normal": [0.1]}}
+    record = {"used": [{"mule": 0.05, "normal": 0.1}]}
     nodes = known(1, "mule", 0.01, 4) + known(1, "normal", 0.9, 40)
     levels = next_levels(
         plan(per_class=True, own={"mule": 0.05}), CLASSES, None, {1: record}, nodes, 0

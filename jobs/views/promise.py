@@ -1,0 +1,18 @@
+"""The promise that a run made, in words; pages, `status` and report show that of the last run."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ringfence.connector.records import RunFacts
+from ringfence.models.promise.sentence import CalibrationSet, Kind, describe_promise
+
+
+def promise_of_run(run: RunFacts) -> str:
+    """Return what a run promised, to whom, and under which condition."""
+    return describe_promise(
+        cast(Kind, run.promise),
+        run.alpha,
+        cast(CalibrationSet, run.calibration_set),
+        run.adapt,
+    )
