@@ -19,8 +19,10 @@ from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
+from ringfence.jobs.project.promise_check import require_calibration
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.calibration import describe_living_set, living_set
 from ringfence.jobs.scoring.corrections import describe_corrections
 from ringfence.jobs.scoring.decided import (
     describe_calibration,
@@ -33,6 +35,12 @@ from ringfence.jobs.scoring.decided import (
 )
 from ringfence.jobs.scoring.due import DueNodes, find_due, leave_out_evaluated, recorded_policy
 from ringfence.jobs.scoring.evaluated import mark_members
+from ringfence.jobs.scoring.levels import (
+    RunLevels,
+    describe_levels,
+    levels_of_run,
+    with_levels,
+)
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
 from ringfence.jobs.scoring.scored_rows import score_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
@@ -71,10 +79,14 @@ def decide_due(
     if len(due.rows) == 0:
         stopwatch.lap("compute")
         return due, None
+    require_calibration(settings.conformal, terms)
+    living = living_set(workspace, model, terms, calibration)
+    levels = levels_of_run(workspace, model, terms, living)
     step = plan_monitoring(workspace, model, mirror, calibration)
     evaluated = evaluate_rows(
-        workspace, model, mirror, calibration, graph, due.rows, stopwatch, also=step.rows
-    )
+        workspace, model, mirror, list(living.members), graph, due.rows, stopwatch,
+        also=step.rows, levels=levels,
+    )  # fmt: skip
     monitored = Monitored(evaluated.also_scores, evaluated.also_degree)
     watch = update_monitor(workspace, model, mirror, step, monitored)
     notes = [evaluated.sentence, *describe_read(read, evaluated.absent)]
@@ -84,6 +96,8 @@ def decide_due(
             f"{due.evaluated_before} nodes have another key than when they were evaluated, and got "
             "no second set"
         )
+    notes += describe_living_set(living, terms)
+    notes += [] if levels is None else describe_levels(levels)
     notes += describe_corrections(workspace, model.version, model.classes)
     notes += [] if is_bound(model.manifest) else [NOT_BOUND]
     if settings.conformal.nonempty:
@@ -92,12 +106,13 @@ def decide_due(
     facts = run_facts(settings, terms, model, read, evaluated.result, due)
     decided = predictions(mirror, due.rows, evaluated.result, evaluated.degree, model.classes)
     decision = Decision(
-        facts=replace(facts, notes=tuple(notes), watch=watch),
+        facts=with_levels(replace(facts, notes=tuple(notes), watch=watch), levels),
         predictions=decided,
         rejected=[*mirror.rejected.values(), *mirror.odd_relationships],
         terms=terms_of(settings, terms),
         thresholds=thresholds(evaluated.result, model.classes),
         further_sets=further_sets(decided, evaluated.result, settings.conformal.alphas),
+        joined=living.joining,
     )
     stopwatch.lap("compute")
     return due, decision
@@ -128,10 +143,11 @@ def evaluate_rows(
     rows: NDArray[np.int64],
     stopwatch: Stopwatch,
     also: NDArray[np.int64] = NO_ROWS,
+    levels: RunLevels | None = None,
 ) -> EvaluatedRows:
     """Evaluate `rows`, calibrated with the `known` nodes on the graph as it is now.
 
-    The scores of the rows `also` come along.
+    The scores of the rows `also` come along; `levels` are those in force, alpha itself without.
     """
     settings = workspace.settings.conformal
     terms = terms_in_force(settings, model.manifest)
@@ -145,7 +161,7 @@ def evaluate_rows(
             scored.scores[np.arange(n), classes], scored.scores[n:m], model.naive_of(terms.score)
         ),
         NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms)),
-        promise_of(settings, terms),
+        replace(promise_of(settings, terms), levels=None if levels is None else levels.used),
         _drift(mirror, calibration, settings),
     )
     return EvaluatedRows(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from ringfence.connector.times import format_time
 from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
-from ringfence.jobs.views.promise import promise_of_run
 from ringfence.jobs.cli.options import AsJson, Config
+from ringfence.jobs.views.promise import promise_of_run
 
 if TYPE_CHECKING:
     from ringfence.connector.store.queries.records import ModelRecord
