@@ -33,7 +33,7 @@ def class_alphas(
 def classes_in_every_set(
     counts: NDArray[np.int64], alphas: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Return which classes have too few calibration nodes to be left out of any set.
+    """Library only: return which classes have too few calibration nodes to be left out of any set.
 
     Args:
         counts: calibration nodes of each class [classes].
