@@ -23,7 +23,7 @@ from benchmarks.drift_flights import flights_sequence
 from benchmarks.drift_replay import Ints, Mode, Sequence, replay
 from benchmarks.measuring import keep, show
 from ringfence.models.networks import GCN
-from ringfence.models.sample.drifting import DriftingGraph, drifting_graph
+from ringfence.models.sample.drift import DriftingGraph, drifting_graph
 from ringfence.models.scores import aps, softmax64
 from ringfence.models.training.full_batch import train
 
