@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.signal import fftconvolve
 
 from ringfence.models.guarantee.law import law_of_covered
 
@@ -111,4 +110,6 @@ def equivalent_size(runs: Sequence[Sequence[JudgedNodes]]) -> float:
 def _convolve(one: Floats, other: Floats) -> Floats:
     if min(len(one), len(other)) <= MAX_NODES_FOR_EXACT_SUMS:
         return np.convolve(one, other)
+    from scipy.signal import fftconvolve  # brings scipy.stats: two CPU seconds
+
     return np.clip(fftconvolve(one, other), 0.0, 1.0)
