@@ -22,6 +22,7 @@ NAMES = (
     "run",
     "gds",
     "scale",
+    "sealing",
 )
 TITLES = {
     "cold": "A cold command with nothing new",
@@ -35,6 +36,7 @@ TITLES = {
     "run": "A whole run with 1,000 new nodes",
     "gds": "A run beside a full cycle of GDS",
     "scale": "From ten thousand nodes to ten million",
+    "sealing": "Sealing the record",
 }
 NOTES = {
     "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
@@ -74,6 +76,9 @@ NOTES = {
     "scale": "CPU seconds of one thread, SAGE, 64 features, 10 relationships per node; `run` is "
     "load + append 1,000 nodes + forward + save. Mapped features count in the peak as long as "
     "nobody else wants the memory.",
+    "sealing": "CPU seconds of one thread on SQLite. The first row is the SQL side of a run and "
+    "its audit, with the chain and `without` entries and digests: medians over `size` pairs in "
+    "turns, the ratio taken within a pair.",
 }
 
 
@@ -152,6 +157,9 @@ COLUMNS: dict[str, dict[str, str]] = {
         "run_load": "load", "run_append": "append", "run_forward": "forward", "run_save": "save",
         "run_seconds": "run s", "peak_mb": "peak MB", "predicted_mb": "predicted MB",
         "features_mb": "features MB",
+    },
+    "sealing": {
+        "what": "what", "size": "size", "seconds": "s", "without": "without s", "ratio": "x",
     },
 }  # fmt: skip
 

@@ -18,6 +18,23 @@ LIMIT = 180  # seconds; nothing is judged by how long it takes, only by whether 
 FAR = "0 0 1 1 *"
 MAIN = "from ringfence.jobs.cli.app import main; main()"
 
+AT_A_FAULT_POINT = """
+import os, time
+from pathlib import Path
+from ringfence.connector import fault_points
+marker = Path(os.environ.get("RINGFENCE_TEST_MARKER", ""))
+def reach(name):
+    if name == {place!r} and {unless}:
+        {deed}
+fault_points.reach = reach
+"""
+
+
+def at_a_fault_point(place, deed, *, once=False):
+    """Code that does something at a fault point; `once`: where RINGFENCE_TEST_MARKER is missing."""
+    unless, first = ("not marker.exists()", "marker.touch(); ") if once else ("True", "")
+    return AT_A_FAULT_POINT.format(place=place, unless=unless, deed=first + deed) + MAIN
+
 
 def env(settings, **more):
     """The environment of a scheduler for `settings`; every job is off but for `more`."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ringfence.connector.keys import decode_key, encode_key
@@ -17,8 +17,8 @@ SHOWN = """
 MATCH (n)-[e:EVALUATED]->(:RingfenceRun {{id: $run}}) WHERE e.key > $after
 WITH n, e ORDER BY e.key LIMIT $rows
 OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass {{project: $project}})
-RETURN e.key AS evaluated, e.size AS size, e.level AS level, e.band AS band, n.{key} AS key,
-       collect([c.name, m.p, m.in_set]) AS set ORDER BY evaluated
+RETURN e.key AS evaluated, e.size AS size, e.alpha AS alpha, e.level AS level, e.band AS band,
+       n.{key} AS key, collect([c.name, m.p, m.in_set]) AS set ORDER BY evaluated
 """
 
 PRESENT = """
@@ -34,18 +34,28 @@ RETURN DISTINCT n.{key} AS key
 """
 
 
+ShownClass = tuple[str, float, bool | None]
+"""Name of a class, its p, and whether it is in the set (absent in sets of older versions)."""
+
+
 @dataclass(frozen=True, slots=True)
 class ShownSet:
     """A node's set as its relationships show it.
 
-    Size, level and band stand on EVALUATED; `p_values` and `in_set` are those of its classes.
+    Size, alpha, level and band stand on EVALUATED; `classes` are name, p and whether it is in the
+    set, `ordered`: someone may have given one class two.
     """
 
     size: int
+    alpha: float
     level: float | None
     band: str | None
-    p_values: Mapping[str, float]
-    in_set: frozenset[str]
+    classes: tuple[ShownClass, ...]
+
+
+def ordered(classes: Sequence[ShownClass]) -> tuple[ShownClass, ...]:
+    """Return classes in an order that needs nothing of their types: values may be edited."""
+    return tuple(sorted(classes, key=repr))
 
 
 def read_shown_sets(
@@ -65,9 +75,9 @@ def read_shown_sets(
             typed_key = str(row["evaluated"]).removeprefix(prefix)
             if row["key"] is None or encode_key(row["key"]) != typed_key:
                 typed_key = f"{typed_key}{ON_ANOTHER_NODE}"
-            p_values = {name: p for name, p, _ in row["set"] if name is not None}
-            inside = frozenset(name for name, _, in_set in row["set"] if in_set)
-            shown[typed_key] = ShownSet(row["size"], row["level"], row["band"], p_values, inside)
+            classes = [tuple(one) for one in row["set"] if one[0] is not None]
+            values = row["size"], row["alpha"], row["level"], row["band"]
+            shown[typed_key] = ShownSet(*values, ordered(classes))
         if len(block) < rows:
             return shown
         after = str(block[-1]["evaluated"])

@@ -49,22 +49,49 @@ Check = Callable[[AlarmFacts, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
 
 
 def record_check(writer: Writer, check: Check) -> tuple[AlarmState, ...]:
-    """Read facts, let `check` judge them, and write states and events, in one transaction."""
+    """Read facts, let `check` judge them, and write states and events, in one transaction.
+
+    Return the state of every rule, also of those that this check left as they were.
+    """
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
         before = _states(connection, project)
         checked = check(_facts(connection, project, now), before)
-        for alarm_ in checked:
-            after, was = alarm_.after, alarm_.was
-            if was is not None:
-                _insert_event(connection, writer, after, was, now)
-            _write_state(connection, project, after, now, exists=after.rule in before)
-        states = dict(before) | {alarm_.after.rule: alarm_.after for alarm_ in checked}
-        if states != before:
-            facts = {"states": alarm_facts(states.values())}
-            chain.append(connection, project, writer.key, "alarms", facts)
-    return tuple(alarm_.after for alarm_ in checked)
+        return _record(connection, writer, now, before, checked)
+
+
+def record_states(
+    writer: Writer, check: Callable[[int, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
+) -> tuple[AlarmState, ...]:
+    """Write what `check` makes of the time and the states before: for a rule that needs no facts.
+
+    Rows that facts are read from may be damaged: that is what such a rule is about.
+    """
+    with writer.store.transaction() as connection:
+        now = writer.begin(connection)
+        before = _states(connection, writer.lease.project)
+        return _record(connection, writer, now, before, check(now, before))
+
+
+def _record(
+    connection: Connection,
+    writer: Writer,
+    now: int,
+    before: Mapping[str, AlarmState],
+    checked: Sequence[CheckedAlarm],
+) -> tuple[AlarmState, ...]:
+    project = writer.lease.project
+    for alarm_ in checked:
+        after, was = alarm_.after, alarm_.was
+        if was is not None:
+            _insert_event(connection, writer, after, was, now)
+        _write_state(connection, project, after, now, exists=after.rule in before)
+    states = dict(before) | {alarm_.after.rule: alarm_.after for alarm_ in checked}
+    if states != before:
+        facts = {"states": alarm_facts(states.values())}
+        chain.append(connection, project, writer.key, "alarms", facts)
+    return tuple(states.values())
 
 
 def alarm_facts(states: Iterable[AlarmState]) -> dict[str, list[Any]]:

@@ -6,6 +6,7 @@ import hashlib
 import hmac
 import os
 import secrets
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -13,18 +14,24 @@ from typing import Any
 from sqlalchemy import Connection, insert, select, text
 
 from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.records import ChainEntry
 from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.tables import audit
+from ringfence.connector.store.rows import chain_entry_from_row
+from ringfence.connector.store.tables import audit, lease
 from ringfence.connector.store.trail.actor import current_actor
+from ringfence.connector.store.trail.digests import first_changed
+from ringfence.connector.times import format_time
 
 MIN_KEY_CHARS = 16
+REKEYED = "rekeyed"
+REKEYED_MARK = f'"kind":"{REKEYED}"'  # canonical JSON: no text inside a body can look like this
 
 
 def chain_key(configured: str | None, folder: Path) -> bytes:
     """Return the configured key, else a random one kept in `folder` that only we can read.
 
-    A key that was not there before is made for an empty chain alone: `require_first_key`.
+    A key that was not there before is made for an empty record alone: `trail.keys`.
     """
     if configured:
         if len(configured) < MIN_KEY_CHARS:
@@ -48,23 +55,6 @@ def chain_key(configured: str | None, folder: Path) -> bytes:
     return key
 
 
-def require_first_key(
-    connection: Connection, project: str, configured: str | None, folder: Path
-) -> None:
-    """Refuse to go on without the key where a chain exists: a new one would fit none of it."""
-    if configured or (folder / "audit.key").exists():
-        return
-    last = newest_entry(connection, project)
-    if last is not None:
-        raise StoreError(
-            found=f"the audit chain of project {project!r} has {last.n} entries, but its key is "
-            f"not here: RINGFENCE_AUDIT_KEY is not set and {folder / 'audit.key'} is missing",
-            needed="the key that sealed the chain; a new one would fit none of its entries",
-            next_step="restore audit.key from a backup or set RINGFENCE_AUDIT_KEY, then: "
-            "ringfence verify",
-        )
-
-
 def _write_key(path: Path) -> None:
     """Write a whole key, or none: it appears under its name when it is on the disk."""
     temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
@@ -82,8 +72,8 @@ def _write_key(path: Path) -> None:
 
 def append(
     connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
-) -> str:
-    """Add an entry with its time and actor inside the caller's transaction; return its hash.
+) -> None:
+    """Add an entry with its time and actor inside the caller's transaction.
 
     Raise `StoreError` where the newest entry was sealed with another key, or changed: two machines
     that share the store but not the key would break the chain for good.
@@ -91,16 +81,56 @@ def append(
     last = newest_entry(connection, project)
     if last and not fits(last, key):
         raise StoreError(
-            found=f"entry {last.n} of the audit chain does not fit this machine's key",
+            found=f"entry {last.n} of the audit chain does not fit this machine's key"
+            f"{describe_rotation(connection, project)}",
             needed="the same RINGFENCE_AUDIT_KEY (or audit.key file) on every machine",
             next_step="bring the key here that sealed the chain, then: ringfence verify",
         )
+    append_sealed(connection, project, key, kind, facts)
+
+
+def append_sealed(
+    connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
+) -> int:
+    """Add an entry whatever key sealed the one before it; return its number."""
+    last = newest_entry(connection, project)
     n, prev = (last.n + 1, last.hash) if last else (1, "")
-    written = {"at_ns": _now_ns(connection), "actor": current_actor()}  # older entries have neither
+    written = {  # entries of older versions have none of these
+        "at_ns": _now_ns(connection),
+        "actor": current_actor(),
+        "lease": _lease_token(connection, project),
+    }
     body = dumps({"n": n, "project": project, "kind": kind, **written, **facts})
-    entry = seal(key, prev, body)
-    connection.execute(insert(audit).values(project=project, n=n, body=body, prev=prev, hash=entry))
-    return entry
+    sealed = seal(key, prev, body)
+    values = {"project": project, "n": n, "body": body, "prev": prev, "hash": sealed}
+    connection.execute(insert(audit).values(**values))
+    return int(n)
+
+
+def newest_rotation(connection: Connection, project: str) -> ChainEntry | None:
+    """Return the entry of the key's last rotation; None where it never was rotated."""
+    query = (
+        select(audit)
+        .where(audit.c.project == project, audit.c.body.contains(REKEYED_MARK))
+        .order_by(audit.c.n.desc())
+        .limit(1)
+    )
+    row = connection.execute(query).first()
+    return None if row is None else chain_entry_from_row(row)
+
+
+def describe_rotation(connection: Connection, project: str) -> str:
+    """Say where the key was rotated last, for whoever has another one; empty where it never was."""
+    entry = newest_rotation(connection, project)
+    if entry is None:
+        return ""
+    when = "" if entry.at_ns is None else f" at {format_time(entry.at_ns)}"
+    return f"; entry {entry.n} says that the key was rotated{when} by {entry.actor}"
+
+
+def _lease_token(connection: Connection, project: str) -> int | None:
+    query = select(lease.c.token).where(lease.c.project == project)
+    return connection.execute(query).scalar()
 
 
 def _now_ns(connection: Connection) -> int:
@@ -112,6 +142,12 @@ def head(connection: Connection, project: str) -> tuple[int, str] | None:
     """Return number and hash of the newest entry."""
     last = newest_entry(connection, project)
     return (int(last.n), str(last.hash)) if last else None
+
+
+def hash_at(connection: Connection, project: str, n: int) -> str | None:
+    """Return the hash of entry `n`; None where there is no such entry."""
+    query = select(audit.c.hash).where(audit.c.project == project, audit.c.n == n)
+    return connection.execute(query).scalar()
 
 
 def newest_entry(connection: Connection, project: str) -> Any:
@@ -129,16 +165,45 @@ def seal(key: bytes, prev: str, body: str) -> str:
     return hmac.new(key, f"{prev}\n{body}".encode(), hashlib.sha256).hexdigest()
 
 
+def read_entries(
+    connection: Connection, project: str, first: int | None = None, last: int | None = None
+) -> tuple[ChainEntry, ...]:
+    """Return the whole chain, or the entries from number `first` to `last`; oldest entry first."""
+    query = select(audit).where(audit.c.project == project).order_by(audit.c.n)
+    if first is not None:
+        query = query.where(audit.c.n >= first)
+    if last is not None:
+        query = query.where(audit.c.n <= last)
+    return tuple(chain_entry_from_row(row) for row in connection.execute(query))
+
+
 def first_broken(connection: Connection, project: str, key: bytes) -> int | None:
     """Return the number of the first entry that doesn't fit the chain, or None where all do."""
-    prev, expected = "", 1
-    for row in connection.execute(
-        select(audit).where(audit.c.project == project).order_by(audit.c.n)
-    ):
-        sound = row.n == expected and row.prev == prev
-        if not sound or not fits(row, key):
+    return broken_entry(read_entries(connection, project), project, key)
+
+
+def broken_entry(entries: Sequence[ChainEntry], project: str, key: bytes) -> int | None:
+    """Return the number of the first entry that doesn't fit the chain, or None where all do.
+
+    Entries from the key's last rotation on are sealed with `key`; its entry has digests of those
+    before it, whose key is gone.
+    """
+    start = max((place for place, e in enumerate(entries) if e.kind == REKEYED), default=0)
+    broken = [_first_out_of_place(entries, project)]
+    broken += [next((e.n for e in entries[start:] if not fits(e, key)), None)]
+    if start and fits(entries[start], key):
+        broken += [first_changed(entries[:start], entries[start].facts)]
+    return min((n for n in broken if n is not None), default=None)
+
+
+def _first_out_of_place(entries: Sequence[ChainEntry], project: str) -> int | None:
+    """Return the first number whose entry is missing, is another one's, or follows another one."""
+    prev = ""
+    for expected, entry in enumerate(entries, 1):
+        told = entry.facts.get("n"), entry.facts.get("project")
+        if entry.n != expected or entry.prev != prev or told != (expected, project):
             return expected
-        prev, expected = row.hash, expected + 1
+        prev = entry.hash
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -77,9 +78,8 @@ def unseen_classes(connection: Connection, project: str, model: str) -> dict[str
 
 def mark_of(store: Store, project: str) -> AuditMark | None:
     """Return how far the audit has come; None before the first one."""
-    query = select(audit_mark).where(audit_mark.c.project == project)
     with store.reading() as connection:
-        row = connection.execute(query).first()
+        row = _mark(connection, project)
     return None if row is None else audit_mark_from_row(row)
 
 
@@ -102,6 +102,21 @@ def set_mark(
         _set_mark(connection, writer.lease.project, {"audited_ns": now, **moved})
         if grouped_seq is not None:
             seal_groups(connection, writer, grouped_seq)
+        facts = mark_facts(_mark(connection, writer.lease.project))
+        chain.append(connection, writer.lease.project, writer.key, "marked", facts)
+
+
+def mark_facts(row: Any) -> dict[str, Any]:
+    """Return what the chain says of a mark: up to where classes and groups were read, the advice.
+
+    `row` has the columns of the table `audit_mark`; `audited_ns` moves with every audit.
+    """
+    advice = None if row.advice is None else hashlib.sha256(row.advice.encode()).hexdigest()
+    return {"labels_ns": row.labels_ns, "grouped_seq": row.grouped_seq, "advice": advice}
+
+
+def _mark(connection: Connection, project: str) -> Any:
+    return connection.execute(select(audit_mark).where(audit_mark.c.project == project)).first()
 
 
 def _set_mark(connection: Connection, project: str, values: dict[str, Any]) -> None:

@@ -8,18 +8,18 @@ from pydantic import Field, SecretStr
 
 from ringfence.jobs.config.section import Section
 
-Rule = Literal["coverage", "unseen", "drift", "bias", "labels", "runs"]
+Rule = Literal["coverage", "unseen", "drift", "bias", "labels", "runs", "record"]
 
 
 class AlarmSettings(Section):
     """When an audit raises an alarm (exit code 4), and who is told."""
 
     rules: list[Rule] = Field(
-        ["coverage", "unseen", "drift"],
+        ["coverage", "unseen", "drift", "record"],
         description="`coverage` the anytime bound is crossed; `unseen` a class that the model "
         "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
         "biased sample; `labels` no class became known for `no_data_hours`; `runs` no run for "
-        "`no_run_hours`.",
+        "`no_run_hours`; `record` the scheduled job `verify` found an edit.",
     )
     pending_minutes: float = Field(
         0.0, ge=0, description="A rule must hold this long before its alarm fires."

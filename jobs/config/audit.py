@@ -23,6 +23,10 @@ class AuditSettings(Section):
         description="Environment only. Key of the audit chain's HMAC; without it a random one is "
         "kept in `[engine] folder`, outside the database.",
     )
+    new_key: SecretStr | None = Field(
+        None,
+        description="Environment only, for `ringfence rekey`: the key that comes after `key`.",
+    )
     groups: list[str] = Field(
         default_factory=list,
         description="Node properties by which coverage is counted too, such as a region. They are "

@@ -11,6 +11,7 @@ from ringfence.connector.neo4j.compare import (
     ON_ANOTHER_NODE,
     ShownSet,
     find_gone,
+    ordered,
     read_shown_sets,
 )
 from ringfence.connector.neo4j.write.prediction_sets import shown_places
@@ -25,7 +26,7 @@ DifferenceKind = Literal["node gone", "not projected", "set differs", "stray", "
 KINDS: dict[DifferenceKind, str] = {
     "node gone": "evaluated, but no longer in the graph",
     "not projected": "in SQL, but the node lacks its EVALUATED relationship",
-    "set differs": "the node's MAY_BE relationships are not those that were decided",
+    "set differs": "the node's EVALUATED or MAY_BE relationships are not those that were decided",
     "stray": "EVALUATED in the graph without a prediction in SQL",
     "key changed": "the evaluated node has another key now",
 }
@@ -53,7 +54,8 @@ def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
             gone = find_gone(graph, mapping, absent)
             for stored in block:
                 shown_set = shown.pop(stored.node_key, None)
-                kind = _judge(stored, run, classes, shown_set, stored.node_key in gone)
+                decided = decided_set(run, stored, classes)
+                kind = _kind(stored, decided, shown_set, stored.node_key in gone)
                 if kind is not None:
                     yield ProjectionDifference(kind, run.seq, stored.node_key)
         moved = _moved(workspace, [*shown])
@@ -86,22 +88,18 @@ def decided_p_values(
     return {classes[place]: stored.p_values[place] for place in places}
 
 
-def _judge(
-    stored: StoredPrediction,
-    run: Run,
-    classes: Sequence[str],
-    shown: ShownSet | None,
-    gone: bool,
+def decided_set(run: Run, stored: StoredPrediction, classes: Sequence[str]) -> ShownSet:
+    """Return a prediction as its relationships must show it."""
+    p_values = decided_p_values(stored, run, classes)
+    shown = [(name, p, name in stored.classes) for name, p in p_values.items()]
+    return ShownSet(stored.size, run.alpha, run.level, stored.band, ordered(shown))
+
+
+def _kind(
+    stored: StoredPrediction, decided: ShownSet, shown: ShownSet | None, gone: bool
 ) -> DifferenceKind | None:
     if gone:
         return "node gone" if stored.in_graph else None
     if shown is None:
         return "not projected"
-    decided = ShownSet(
-        stored.size,
-        run.level,
-        stored.band,
-        decided_p_values(stored, run, classes),
-        frozenset(stored.classes),
-    )
     return None if shown == decided else "set differs"

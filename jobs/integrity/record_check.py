@@ -4,8 +4,8 @@ An entry of the chain can't be changed without its key; a row can. What an entry
 recomputed from it is compared. Entries of older versions seal less: what they don't hold is
 compared where it follows from something else, and left alone where it does not.
 
-    with record_snapshot(store, project) as reader:
-        problems = list(find_edits(reader, reader.record(key)))
+    with record_snapshot(store, project, key_source) as reader:
+        problems = list(find_edits(reader, reader.record()))
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def find_edits_of_shown_rows(record: AuditRecord) -> Iterator[str]:
     if record.first_broken is not None:
         yield (
             f"the chain is broken at entry {record.first_broken}: it was edited, or the key is "
-            "another one"
+            f"another one{record.rotation}"
         )
     checks = {
         "runs": _run_edits,
         "the lease": _lease_edits,
+        "the audit's mark": _mark_edits,
         "models": _model_edits,
         "coverage rows": _coverage_edits,
         "alarm events": _event_edits,
@@ -124,6 +125,18 @@ def _lease_edits(record: AuditRecord) -> Iterator[str]:
     for name, value in expected.items():
         if record.lease[name] != value:
             yield f"lease: {name} is {record.lease[name]}, but the last run left {value}"
+
+
+def _mark_edits(record: AuditRecord) -> Iterator[str]:
+    """Compare how far audits had come; older versions sealed none of it."""
+    sealed = list(record.bodies("marked"))
+    if sealed and record.mark is None:
+        yield "audit_mark: the project's row is gone"
+    elif sealed and record.mark is not None:
+        for name, value in record.mark.items():
+            if sealed[-1].get(name) != value:
+                left = sealed[-1].get(name)
+                yield f"audit_mark: {name} is {value}, but the last audit left {left}"
 
 
 def _model_edits(record: AuditRecord) -> Iterator[str]:

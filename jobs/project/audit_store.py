@@ -8,7 +8,9 @@ from contextlib import contextmanager
 from pydantic import SecretStr
 
 from ringfence.connector.store.engine import Store, open_store
+from ringfence.connector.store.trail.keys import KeySource
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.folders import project_folder
 
 
 @contextmanager
@@ -19,6 +21,13 @@ def open_audit(settings: Settings) -> Iterator[Store]:
         yield store
     finally:
         store.close()
+
+
+def key_source(settings: Settings) -> KeySource:
+    """Return where the key of the project's audit chain may be."""
+    folder = settings.engine.folder
+    own = project_folder(folder, settings.project)
+    return KeySource(secret_text(settings.audit.key), folder, own)
 
 
 def secret_text(value: SecretStr | None) -> str | None:

@@ -86,6 +86,30 @@ def refuse_older_store(workspace: Workspace, held: Lease) -> None:
             needed="the audit store that decided those runs; scoring on would evaluate nodes twice",
             next_step="restore the newest backup of the audit store",
         )
+    _refuse_other_chain(workspace)
+
+
+def _refuse_other_chain(workspace: Workspace) -> None:
+    """Refuse a chain that lacks the entry which the graph remembers, or has another one there.
+
+    The graph's memory is written after the entry, so it is never ahead of the store that it is
+    about: a store that lacks the entry is older, or was cut off, emptied or rewritten.
+    """
+    remembered = fence.read_anchor(workspace.graph, workspace.project)
+    if remembered is None:
+        return
+    with workspace.store.reading() as connection:
+        hash_ = chain.hash_at(connection, workspace.project, remembered.n)
+    if hash_ == remembered.hash:
+        return
+    state = "does not have" if hash_ is None else "has another entry in the place of"
+    raise StoreError(
+        found=f"the graph remembers entry {remembered.n} of the audit chain, which the audit "
+        f"store {state}: it is older than the graph, or someone changed one of the two",
+        needed="the audit store that the graph was written from",
+        next_step="ringfence verify, then restore the newest backup of the store "
+        "(docs/reliability.md, Answers)",
+    )
 
 
 def anchor_newest_entry(workspace: Workspace, held: Lease) -> None:

@@ -20,14 +20,14 @@ from ringfence.connector.neo4j.migrate import require_graph
 from ringfence.connector.neo4j.read.sync import GraphReader
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
 from ringfence.connector.neo4j.read.typed.reader import TypedReader
-from ringfence.connector.store.chain import chain_key, require_first_key
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.first_seen import find_first_seen
 from ringfence.connector.store.lease import Lease, acquire, release, renew
 from ringfence.connector.store.migrate import require_sql
+from ringfence.connector.store.trail.keys import KeySource, current_key, settle_next_key
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.project.audit_store import open_audit, secret_text
+from ringfence.jobs.project.audit_store import key_source, open_audit, secret_text
 from ringfence.jobs.project.folders import MIRROR, MODELS, TABLES, project_folder
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
@@ -128,15 +128,16 @@ class Workspace:
             yield self.writer_with(held)
 
     def writer_with(self, held: Lease) -> Writer:
-        """Return who writes under a held lease."""
-        return Writer(self.store, held, self.chain_key())
-
-    def chain_key(self) -> bytes:
-        """Return the audit chain's key; where none was configured, an empty chain gets one."""
-        key, folder = secret_text(self.settings.audit.key), self.settings.engine.folder
+        """Return who writes under a held lease; an interrupted rotation is settled first."""
+        source = self.key_source
         with self.store.reading() as connection:
-            require_first_key(connection, self.project, key, folder)
-        return chain_key(key, folder)
+            settle_next_key(connection, self.project, source)
+            return Writer(self.store, held, current_key(connection, self.project, source))
+
+    @property
+    def key_source(self) -> KeySource:
+        """Where the audit chain's key may be."""
+        return key_source(self.settings)
 
     def require_migrated(self) -> None:
         """Raise unless both stores are at this code's version."""

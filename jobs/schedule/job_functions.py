@@ -40,13 +40,13 @@ def reconcile(workspace: Workspace, progress: Progress) -> Ended:
 
 def verify(workspace: Workspace, progress: Progress) -> Ended:
     """Check that everything on record is as it was decided; anything else is a failure."""
+    from ringfence.jobs.integrity.alarm import describe_problems, raise_record_alarm
     from ringfence.jobs.integrity.verify import run_verification
 
-    del progress
     done = run_verification(workspace)
+    raise_record_alarm(workspace, done.problems, progress)
     if done.problems:
-        count = f"{len(done.problems)} problems" if len(done.problems) > 1 else "1 problem"
-        return Ended("failed", f"{count}: {done.problems[0]}; to see all: ringfence verify")
+        return Ended("failed", describe_problems(done.problems))
     return Ended("done", f"{done.entries} chain entries and {done.predictions} predictions fit")
 
 

@@ -33,6 +33,7 @@ from ringfence.connector.store.trail.actor import acting_as
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.schedule.config_file import ConfigFile
 from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import describe_error, log_event
 from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
@@ -45,8 +46,11 @@ class Stopped(Exception):
 class JobRunner:
     """Claims, runs and closes the jobs of one project."""
 
-    def __init__(self, settings: Settings, stopping: threading.Event) -> None:
+    def __init__(
+        self, settings: Settings, stopping: threading.Event, file: ConfigFile | None = None
+    ) -> None:
         self.settings = settings
+        self.file = file
         self.project = settings.project
         self.triggers = parse_triggers(settings)
         self.stopping = stopping
@@ -67,6 +71,8 @@ class JobRunner:
         """Keep claims alive, write what could not be written, return the jobs to run now."""
         if self.stopping.is_set():
             return []
+        if self.file is not None and (news := self.file.news()):
+            self._log(logging.WARNING, "configuration", None, news)
         self.polling = True
         try:
             with self._store() as store:

@@ -9,7 +9,12 @@ from ringfence.connector.records import Run, StoredCoverage
 from ringfence.connector.store import migrate
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.queries.records import ModelRecord, QuarantineReason, as_row
+from ringfence.connector.store.queries.records import (
+    ModelRecord,
+    QuarantineReason,
+    StoredAlarm,
+    as_row,
+)
 from ringfence.connector.store.queries.totals import worst_total
 from ringfence.connector.times import format_time
 from ringfence.jobs.schedule.state import read_schedule
@@ -32,6 +37,7 @@ class Status:
     chain_entries: int
     schedule: tuple[dict[str, Any], ...]
     totals: tuple[StoredCoverage, ...]
+    alarms: tuple[StoredAlarm, ...]
 
     @property
     def total(self) -> StoredCoverage | None:
@@ -46,6 +52,7 @@ class Status:
             "quarantine": [as_row(reason) for reason in self.quarantine],
             "coverage": [as_row(row) for row in self.coverage],
             "totals": [as_row(row) for row in self.totals],
+            "alarms": [as_row(alarm) for alarm in self.alarms],
             "verdict": None if self.total is None else self.total.words,
         }
 
@@ -67,6 +74,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         quarantine=tuple(queries.quarantine()),
         coverage=tuple(queries.all_coverage()),
         totals=tuple(queries.totals()),
+        alarms=tuple(queries.alarms()),
         chain_entries=queries.count_chain_entries(),
         schedule=read_schedule(store, project),
     )

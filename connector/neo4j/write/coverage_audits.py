@@ -42,10 +42,10 @@ def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) 
     The graph is asked what it shows: an audit before may have died between the two stores.
     """
     shown_rows = graph.read(COVERAGE_SHOWN, project=held.project)
-    shown = {row["id"]: row["at"].to_native() for row in shown_rows}
-    rows = _by_id(stored)
+    shown = {row["id"]: _native(row["at"]) for row in shown_rows}
+    rows = {coverage_id(row): row for row in stored}
     values = [
-        {"id": id_, "run": run_id(row.project, row.seq), "facts": _facts(row)}
+        {"id": id_, "run": run_id(row.project, row.seq), "facts": coverage_properties(row)}
         for id_, row in rows.items()
         if shown.get(id_) != datetime_of(row.audited_ns)
     ]
@@ -58,20 +58,23 @@ def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) 
     write_fenced(graph, held, work)
 
 
-def _facts(row: StoredCoverage) -> dict[str, Any]:
+def _native(value: Any) -> Any:
+    """A time as Python has it; whatever someone wrote in its place stays what it is."""
+    return value.to_native() if hasattr(value, "to_native") else value
+
+
+def coverage_properties(row: StoredCoverage) -> dict[str, Any]:
+    """Return the properties of a coverage row's node beside its id; None is an absent one."""
     facts = asdict(row)
     return {**facts, "at": datetime_of(facts.pop("audited_ns"))}
 
 
-def _by_id(stored: Sequence[StoredCoverage]) -> dict[str, StoredCoverage]:
-    """Return coverage rows by the id of their node.
+def coverage_id(row: StoredCoverage) -> str:
+    """Return the id of a coverage row's node.
 
     The alpha stands in the id of the rows at a run's further alphas alone; the first one's rows
     keep the ids that they always had.
     """
-    rows: dict[str, StoredCoverage] = {}
-    for row in stored:
-        name = f"/{row.name}" if row.name else ""
-        at = "" if row.first_alpha else f"/alpha {row.alpha:g}"
-        rows[f"{run_id(row.project, row.seq)}/{row.slice}{name}{at}"] = row
-    return rows
+    name = f"/{row.name}" if row.name else ""
+    at = "" if row.first_alpha else f"/alpha {row.alpha:g}"
+    return f"{run_id(row.project, row.seq)}/{row.slice}{name}{at}"

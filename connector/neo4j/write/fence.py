@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from ringfence.connector.errors import LeaseLost
+from ringfence.connector.errors import GraphError, LeaseLost
 from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 
@@ -44,6 +44,9 @@ RETURN f.chain_n AS n, f.chain_hash AS hash
 """
 
 
+NO_ENTRY = -1  # the number of an anchor that someone replaced by something else
+
+
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """Number and hash of the chain entry that the graph remembers."""
@@ -73,7 +76,14 @@ def write_fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction],
 def fence_token(graph: Graph, project: str) -> int:
     """Return the highest lease token that has written to the graph; 0 where none has."""
     rows = graph.read(HIGHEST, project=project)
-    return int(rows[0]["token"]) if rows else 0
+    token = rows[0]["token"] if rows else 0
+    if not isinstance(token, int):
+        raise GraphError(
+            found=f"the token of project {project!r}'s (:RingfenceFence) is {token!r}",
+            needed="the number of the lease that wrote last; someone changed it",
+            next_step="ringfence verify (docs/reliability.md, Answers)",
+        )
+    return token
 
 
 def write_anchor(graph: Graph, held: Lease, newest: Anchor) -> None:
@@ -88,4 +98,7 @@ def write_anchor(graph: Graph, held: Lease, newest: Anchor) -> None:
 def read_anchor(graph: Graph, project: str) -> Anchor | None:
     """Return the chain entry that the graph remembers; None where it remembers none."""
     rows = graph.read(ANCHORED, project=project)
-    return Anchor(int(rows[0]["n"]), str(rows[0]["hash"])) if rows else None
+    if not rows:
+        return None
+    n = rows[0]["n"]
+    return Anchor(n if isinstance(n, int) else NO_ENTRY, str(rows[0]["hash"]))

@@ -110,7 +110,22 @@ def missing_runs(graph: Graph, project: str, seqs: Sequence[int]) -> list[int]:
 
 def write_run(graph: Graph, held: Lease, run: Run, classes: Sequence[str]) -> None:
     """Create the run's node and the class nodes that its sets will point to."""
-    facts = {
+    write_fenced(
+        graph,
+        held,
+        lambda tx: tx.run(
+            RUN,
+            id=run_id(run.project, run.seq),
+            facts=run_properties(run),
+            classes=list(classes),
+            project=run.project,
+        ).consume(),
+    )
+
+
+def run_properties(run: Run) -> dict[str, Any]:
+    """Return the properties of a run's node beside its id; None is an absent one."""
+    return {
         "project": run.project,
         "seq": run.seq,
         "at": datetime_of(run.decided_ns),
@@ -122,17 +137,6 @@ def write_run(graph: Graph, held: Lease, run: Run, classes: Sequence[str]) -> No
         "calibration": run.n_calibration,
         "model": run.model,
     }
-    write_fenced(
-        graph,
-        held,
-        lambda tx: tx.run(
-            RUN,
-            id=run_id(run.project, run.seq),
-            facts=facts,
-            classes=list(classes),
-            project=run.project,
-        ).consume(),
-    )
 
 
 def prepare_sets(

@@ -6,6 +6,7 @@ none of it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,16 +25,22 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store.calibration.joined import joined_by_run
-from ringfence.connector.store.chain import first_broken
+from ringfence.connector.store.chain import (
+    broken_entry,
+    describe_rotation,
+    fits,
+    newest_entry,
+    read_entries,
+)
 from ringfence.connector.store.corrections import all_corrections
+from ringfence.connector.store.coverage import mark_facts
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import groups_of_run
 from ringfence.connector.store.models import MEMBER
-from ringfence.connector.store.rows import chain_entry_from_row
 from ringfence.connector.store.tables import (
     alarm,
     alarm_event,
-    audit,
+    audit_mark,
     coverage,
     further_set,
     joined,
@@ -46,6 +53,9 @@ from ringfence.connector.store.tables import (
     run,
 )
 from ringfence.connector.store.thresholds.recorded import read_thresholds
+from ringfence.connector.store.trail.keys import KeySource, current_key
+
+RETRIES, RETRY_SECONDS = 2, 0.3
 
 Row = Mapping[str, Any]
 """A row as SQL has it, by column; JSON columns stay text."""
@@ -55,12 +65,15 @@ Row = Mapping[str, Any]
 class AuditRecord:
     """The chain and the rows of the tables that are small enough to be held at once.
 
-    `first_broken` is the number of the first entry that doesn't fit the chain, or None.
+    `first_broken` is the number of the first entry that doesn't fit the chain, or None; `rotation`
+    says in words where the key was rotated last, empty where it never was.
     `run_columns` holds the rows of the table `run` by number, `models` those of `model` by version;
-    `lease` is the project's row, None before the first lease.
+    `lease` is the project's row, None before the first lease; `mark` what the chain would say of
+    the row of `audit_mark`, None before the first audit.
     """
 
     entries: tuple[ChainEntry, ...]
+    rotation: str
     first_broken: int | None
     run_columns: Mapping[int, Row]
     models: Mapping[str, Row]
@@ -68,6 +81,7 @@ class AuditRecord:
     alarms: Mapping[str, Row]
     alarm_events: Mapping[int, Row]
     lease: Row | None
+    mark: Mapping[str, Any] | None
 
     def bodies(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """Yield the bodies of the entries of one kind, oldest first."""
@@ -80,23 +94,29 @@ class AuditRecord:
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """Reads a project inside one snapshot of the store."""
+    """Reads a project inside one snapshot of the store; `key` is the chain's."""
 
     connection: Connection
     project: str
+    key: bytes
 
-    def record(self, key: bytes) -> AuditRecord:
-        """Return chain and small tables; `key` is the chain's."""
+    def record(self) -> AuditRecord:
+        """Return chain and small tables."""
         leases = self._rows(lease)
+        entries = read_entries(self.connection, self.project)
+        marks = select(audit_mark).where(audit_mark.c.project == self.project)
+        mark = self.connection.execute(marks).first()
         return AuditRecord(
-            entries=self._entries(),
-            first_broken=first_broken(self.connection, self.project, key),
+            entries=entries,
+            rotation=describe_rotation(self.connection, self.project),
+            first_broken=broken_entry(entries, self.project, self.key),
             run_columns={row["seq"]: row for row in self._rows(run)},
             models={row["version"]: row for row in self._rows(model)},
             coverage=tuple(self._rows(coverage)),
             alarms={row["rule"]: row for row in self._rows(alarm)},
             alarm_events={row["n"]: row for row in self._rows(alarm_event)},
             lease=leases[0] if leases else None,
+            mark=None if mark is None else mark_facts(mark),
         )
 
     def predictions(self, seq: int) -> list[Row]:
@@ -182,15 +202,22 @@ class RecordReader:
         query = select(table).where(table.c.project == self.project)
         return [row._asdict() for row in self.connection.execute(query)]
 
-    def _entries(self) -> tuple[ChainEntry, ...]:
-        query = select(audit).where(audit.c.project == self.project).order_by(audit.c.n)
-        return tuple(chain_entry_from_row(row) for row in self.connection.execute(query))
-
 
 @contextmanager
-def record_snapshot(store: Store, project: str) -> Iterator[RecordReader]:
-    """Open a reading transaction in which every query sees the same state."""
-    with store.reading() as connection:
-        if connection.dialect.name == "postgresql":  # SQLite's transactions are snapshots anyway
-            connection.execute(text("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"))
-        yield RecordReader(connection, project)
+def record_snapshot(store: Store, project: str, source: KeySource) -> Iterator[RecordReader]:
+    """Open a reading transaction in which every query sees the same state, with the chain's key.
+
+    The key may be rotated between the reading of its file and the snapshot: where the newest entry
+    does not fit, both are read again.
+    """
+    for last in (False,) * RETRIES + (True,):
+        with store.reading() as connection:
+            if connection.dialect.name == "postgresql":  # SQLite's transactions are snapshots
+                level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+                connection.execute(text(level))
+            newest = newest_entry(connection, project)
+            key = current_key(connection, project, source)
+            if last or newest is None or fits(newest, key):
+                yield RecordReader(connection, project, key)
+                return
+        time.sleep(RETRY_SECONDS)

@@ -18,6 +18,7 @@ from ringfence.connector.store.calibration.joined import all_joined_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.tables import audit, model
 from ringfence.connector.store.trail.integrity import RecordReader
+from ringfence.connector.store.trail.rotation import is_sealed
 from ringfence.connector.store.writer import Writer
 
 
@@ -57,7 +58,8 @@ def _chain_difference(connection: Connection, project: str, key: bytes) -> str |
     if last is None:
         return None
     if not chain.fits(last, key):
-        return f"entry {last.n} of the audit chain does not fit this machine's key"
+        rotation = chain.describe_rotation(connection, project)
+        return f"entry {last.n} of the audit chain does not fit this machine's key{rotation}"
     count = select(func.count()).where(audit.c.project == project)
     if connection.execute(count).scalar() != last.n:
         return f"the audit chain ends at entry {last.n}, but entries before it are missing"
@@ -66,14 +68,14 @@ def _chain_difference(connection: Connection, project: str, key: bytes) -> str |
 
 def _model_difference(connection: Connection, project: str, key: bytes, newest: Any) -> str | None:
     sealed = newest_of_kind(connection, project, "trained")
-    if sealed is None or not chain.fits(sealed, key):
+    if sealed is None or not is_sealed(connection, project, sealed, key):
         return f"the audit chain has no entry that fits for model {newest.version}"
     body = json.loads(sealed.body)
     if body["version"] != newest.version:
         return f"the newest model is {newest.version}, but the chain has {body['version']} as such"
     if body["manifest_sha256"] != hashlib.sha256(newest.manifest.encode()).hexdigest():
         return f"the manifest of model {newest.version} is not the one that was recorded"
-    members = RecordReader(connection, project).members(newest.version)
+    members = RecordReader(connection, project, key).members(newest.version)
     if len(members) != body["members"]:
         recorded = f"{body['members']} were recorded"
         return f"model {newest.version} has {len(members)} members, but {recorded}"
@@ -108,7 +110,7 @@ def _correction_difference(
     sealed = newest_of_kind(connection, project, corrections.KIND, f'%"version":"{version}"%')
     rows = [r for r in corrections.all_corrections(connection, project) if r.version == version]
     digest = None if sealed is None else json.loads(sealed.body)["all_rows"]
-    if sealed is not None and not chain.fits(sealed, key):
+    if sealed is not None and not is_sealed(connection, project, sealed, key):
         return f"entry {sealed.n} of the audit chain does not fit this machine's key"
     if digest != (corrections.corrections_digest(rows) if rows else None):
         return f"the corrected classes of model {version} are not those that were recorded"

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ringfence.connector.records import UNREADABLE, ChainEntry
+from ringfence.connector.store.chain import REKEYED
 from ringfence.connector.store.trail import configuration
 
 Facts = Mapping[str, Any]
-ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor", "token"}  # of every chain entry
+ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor", "lease"}  # of every chain entry
 
 
 def describe_entry(entry: ChainEntry) -> str:
@@ -49,8 +50,10 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "trained": lambda facts: f"model {facts['version']} with {facts['members']} labelled nodes",
     "applied": lambda facts: f"run {facts['seq']} is in the graph",
     "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",
+    "marked": lambda facts: f"groups are known up to run {facts['grouped_seq']}",
     "gone": lambda facts: f"{len(facts['gone'])} evaluated nodes have left the graph",
     "alarm": lambda facts: f"alarm {facts['rule']}: {facts['was']} to {facts['state']}",
+    REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
     configuration.KIND: configuration.describe_change,
     UNREADABLE: lambda _facts: "its body is no JSON object any more",
 }

@@ -46,6 +46,13 @@ def deliver(writer: Writer, settings: Settings) -> None:
                 alarms.mark_delivered(writer, event, delivered[event.n])
 
 
+def tell_channels(settings: Settings, project: str, event: AlarmEvent) -> None:
+    """Send an event that is on no record to every configured channel; failures are logged."""
+    for channel in CHANNELS:
+        if channel.is_configured(settings.alarms):
+            list(_send_all(channel, settings.alarms, project, [event]))
+
+
 def is_told(event: AlarmEvent) -> bool:
     """Whether people are told of an event: not of pending alarms, nor of those that never fired."""
     return event.state in DELIVERED_STATES and (event.was, event.state) != ("pending", "ok")

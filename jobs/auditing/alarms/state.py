@@ -31,11 +31,21 @@ def raise_alarms(writer: Writer, settings: Settings) -> tuple[AlarmState, ...]:
                 pending_ns,
             )
             for rule in dict.fromkeys(settings.alarms.rules)
+            if rule in RULES
         ]
 
     states = alarms.record_check(writer, check)
     deliver(writer, settings)
     return states
+
+
+def raise_alarm(writer: Writer, rule: str, finding: Finding) -> None:
+    """Record what one rule was found to say; it fires at once, whatever `pending_minutes` is."""
+
+    def check(now_ns: int, before: Mapping[str, AlarmState]) -> list[CheckedAlarm]:
+        return [advance(rule, before.get(rule), finding, now_ns, pending_ns=0)]
+
+    alarms.record_states(writer, check)
 
 
 def advance(

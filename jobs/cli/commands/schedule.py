@@ -42,7 +42,7 @@ def schedule(config: Configs = None, check: Check = False, as_json: AsJson = Fal
         print_report(plan, as_json, print_plan)
         return
     configure_logging(as_json)
-    code, busy = _run(projects)
+    code, busy = _run(projects, _files(config))
     if busy:  # a thread that is left in the middle of its work would keep the process alive
         sys.stdout.flush()
         sys.stderr.flush()
@@ -65,18 +65,28 @@ def _load(files: Sequence[Path] | None) -> list[Settings]:
     return projects
 
 
-def _run(projects: Sequence[Settings]) -> tuple[int, bool]:
+def _files(files: Sequence[Path] | None) -> list[Path]:
+    from ringfence.jobs.config.load import DEFAULT_FILE
+
+    return list(files) if files else [Path(os.environ.get("RINGFENCE_CONFIG", DEFAULT_FILE))]
+
+
+def _run(projects: Sequence[Settings], files: Sequence[Path]) -> tuple[int, bool]:
     """Run until asked to end; return the exit code and whether a thread is still at work."""
     import logging
     import threading
 
     from ringfence.connector.neo4j import embedded
+    from ringfence.jobs.schedule.config_file import ConfigFile
     from ringfence.jobs.schedule.logs import log_event
     from ringfence.jobs.schedule.loop import SchedulerLoop
     from ringfence.jobs.schedule.runner import JobRunner
 
     stopping = threading.Event()
-    runners = [JobRunner(settings, stopping) for settings in projects]
+    runners = [
+        JobRunner(settings, stopping, ConfigFile(file, settings))
+        for settings, file in zip(projects, files, strict=True)
+    ]
     with ExitStack() as stack:
         for settings in projects:
             if settings.neo4j.uri == "embedded":

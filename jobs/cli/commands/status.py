@@ -65,6 +65,9 @@ def print_status(current: Status) -> None:
     )
     print_coverage(current.coverage, "Coverage", current.totals)
     say_verdict(current.total)
+    for alarm in current.alarms:
+        if alarm.state == "firing":
+            say(f"ALARM {alarm.rule} since {format_time(alarm.since_ns)}: {alarm.words}")
     say(f"Evaluated: {current.evaluated:,}; class not known yet: {current.unknown:,}.")
     if current.quarantine:
         rows = [(row.reason, row.nodes) for row in current.quarantine]

@@ -14,7 +14,7 @@ from ringfence.jobs.schedule.triggers import parse_trigger
 from ringfence.jobs.training.train import run_training
 from tests.schedulers import (
     FAR,
-    MAIN,
+    at_a_fault_point,
     count,
     ends,
     env,
@@ -30,14 +30,7 @@ from tests.schedulers import (
 WIPE = "MATCH (n:Account)-[:EVALUATED]->() WITH n LIMIT 5 MATCH (n)-[r:MAY_BE]->() DELETE r"
 SETS = "MATCH ()-[r:MAY_BE]->() RETURN count(r) AS n"
 
-SLOW = """
-import time
-from ringfence.connector import fault_points
-def reach(name):
-    if name == "lease taken":
-        time.sleep(6)
-fault_points.reach = reach
-"""
+SLOW = at_a_fault_point("lease taken", "time.sleep(6)")
 
 
 def test_every_job_has_a_function_a_setting_a_line_in_the_reference_and_one_in_the_guide():
@@ -94,7 +87,7 @@ def test_a_scheduler_frozen_in_the_middle_of_a_run_wakes_up_harmless(grown, tmp_
     run_training(workspace)
     plan(settings, score=FAR)
     environment = env(settings, RINGFENCE_SCHEDULE_SCORE=FAR, RINGFENCE_SCHEDULE_STALE_SECONDS="4")
-    with scheduler(tmp_path, environment, SLOW + MAIN) as frozen:
+    with scheduler(tmp_path, environment, SLOW) as frozen:
         eventually(lambda: count(frozen.log, "scheduled"), frozen)
         make_overdue(settings, "score")
         eventually(lambda: count(frozen.log, "started"), frozen)

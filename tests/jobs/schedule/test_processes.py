@@ -20,6 +20,7 @@ from ringfence.jobs.training.train import run_training
 from tests.schedulers import (
     FAR,
     MAIN,
+    at_a_fault_point,
     count,
     ends,
     env,
@@ -31,18 +32,6 @@ from tests.schedulers import (
     scheduler,
     sqlite,
 )
-
-AT_A_FAULT_POINT = """
-import os, time
-from pathlib import Path
-from ringfence.connector import fault_points
-marker = Path(os.environ["RINGFENCE_TEST_MARKER"])
-def reach(name):
-    if name == "after block" and not marker.exists():
-        marker.touch()
-        {deed}
-fault_points.reach = reach
-"""
 
 
 @postgresql
@@ -87,7 +76,9 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
             "RINGFENCE_TEST_MARKER": str(tmp_path / marker),
             "RINGFENCE_SCHEDULE_GRACE_SECONDS": grace,
         }
-        return scheduler(tmp_path, environment | marked, AT_A_FAULT_POINT.format(deed=deed) + MAIN)
+        return scheduler(
+            tmp_path, environment | marked, at_a_fault_point("after block", deed, once=True)
+        )
 
     with half_way("os.kill(os.getpid(), 9)", "killed", "60") as process:
         assert ends(process) == -signal.SIGKILL

@@ -103,7 +103,7 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     status = json.loads(json.dumps(read_status(queries.store, "p").as_json()))
     assert list(status) == ["project", "models", "watermark", "working", "runs", "unfinished",
                             "evaluated", "unknown", "quarantine", "coverage", "chain_entries",
-                            "schedule", "totals", "verdict"]  # fmt: skip
+                            "schedule", "totals", "alarms", "verdict"]  # fmt: skip
     assert list(status["models"][0]) == ["version", "trained", "network", "classes", "train",
                                          "validation", "calibration"]  # fmt: skip
     assert list(status["runs"][0]) == [*names(tables.run), "decided"]

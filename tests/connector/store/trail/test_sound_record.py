@@ -4,9 +4,10 @@ import pytest
 from sqlalchemy import text
 
 from ringfence.connector.errors import StoreError
-from ringfence.connector.store.chain import chain_key, require_first_key
+from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.lease import acquire
+from ringfence.connector.store.trail.keys import KeySource, require_first_key
 from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.load import load_values
@@ -62,7 +63,7 @@ def test_no_new_key_where_a_chain_exists(writer, tmp_path):
     elsewhere = tmp_path / "another folder"
     with writer.store.reading() as connection:
         with pytest.raises(StoreError, match="its key is not here"):
-            require_first_key(connection, "p", None, elsewhere)
-        require_first_key(connection, "a new project", None, elsewhere)
-        require_first_key(connection, "p", "a key that is configured", elsewhere)
+            require_first_key(connection, "p", KeySource(None, elsewhere, elsewhere))
+        require_first_key(connection, "a new project", KeySource(None, elsewhere, elsewhere))
+        require_first_key(connection, "p", KeySource("a configured key", elsewhere, elsewhere))
     assert not elsewhere.exists()

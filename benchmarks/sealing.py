@@ -1,0 +1,172 @@
+"""What sealing the record costs: a run with 1,000 sets with the chain and without it.
+
+    python -m benchmarks.sealing [--quick]
+
+The SQL side of a run and its audit (decide, apply, classes, coverage, alarms) on SQLite, once as it
+is and once with no entry, no digest and no seal, in turns on two stores; then what `ringfence
+score` checks before it begins, by the number of members, and what the Audit trail page checks each
+time, by the number of runs. CPU seconds of one thread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import statistics
+import tempfile
+import time
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from unittest import mock
+
+from benchmarks.measuring import cpu_seconds, keep, show
+from ringfence.connector.records import KnownClass, Member, Prediction
+from ringfence.connector.store import chain, coverage, labels, runs
+from ringfence.connector.store.chain import chain_key
+from ringfence.connector.store.engine import dumps, open_store
+from ringfence.connector.store.labels import OpenPrediction
+from ringfence.connector.store.lease import acquire
+from ringfence.connector.store.models import record_model
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.auditing.alarms.state import raise_alarms
+from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.config.load import load_values
+from ringfence.jobs.integrity.chain_check import chain_words
+from ringfence.jobs.samples.audit_store import Plan, fill_store
+
+SETS, CLASSES = 1_000, ("retail", "business", "mule", "exchange")
+PLAN = Plan(runs=1, per_run=10, calibration=300)
+UNSEALED = (
+    "chain.append", "predictions.Digests.update", "runs.thresholds_digest", "runs.further_digest",
+    "labels.labels_digest", "labels.label_rows_digest", "coverage.seal_groups",
+)  # fmt: skip
+
+
+class Project:
+    """A store of its own, with one model and one run, and who writes to it."""
+
+    def __init__(self, folder: Path, plan: Plan = PLAN) -> None:
+        values = {
+            "project": "bench",
+            "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
+        }
+        self.settings = load_values(values, folder / "ringfence.toml", {})
+        self.store = open_store(f"sqlite:///{folder / 'audit.db'}")
+        fill_store(self.store, self.settings, plan)
+        key = chain_key(None, self.settings.engine.folder)
+        self.writer = Writer(self.store, acquire(self.store, "bench", "bench", 86_400), key)
+        with self.store.reading() as connection:
+            newest = runs.newest_run(connection, "bench")
+        columns = {name: getattr(newest, name) for name in runs.RunFacts.__dataclass_fields__}
+        self.facts = runs.RunFacts(**columns)
+
+    def run(self, number: int, sets: int = SETS) -> None:
+        """One run and its audit: sets, classes for half of them, coverage, alarms."""
+        decided = [_set(f"s:{number}-{i}", i) for i in range(sets)]
+        facts = replace(self.facts, n_evaluated=sets)
+        seq = runs.decide(self.writer, Decision(facts, decided, []))
+        runs.close_run(self.writer, seq, (), {})
+        if sets == SETS:
+            known = [
+                labels.judge(_open(one), KnownClass("retail"), CLASSES) for one in decided[::2]
+            ]
+            labels.record_labels(self.writer, known)
+            coverage.record_coverage(self.writer, count_coverage(self.store, self.settings))
+            raise_alarms(self.writer, self.settings)
+
+
+def _set(key: str, i: int) -> Prediction:
+    p = (0.9, 0.01 + i / 1e5, 0.02, 0.03)
+    return Prediction(key, ("retail",), p, tuple(one - 1 for one in p), i % 7)
+
+
+def _open(one: Prediction) -> OpenPrediction:
+    classes, scores = dumps(one.classes), dumps(one.scores)
+    return OpenPrediction(one.node_key, classes, scores, None, -0.5, "sample-1")
+
+
+@contextmanager
+def unsealed():
+    """Work without chain entries and without the digests that they hold."""
+    with ExitStack() as stack:
+        for name in UNSEALED:
+            target = f"ringfence.connector.store.{name}"
+            stack.enter_context(mock.patch(target, return_value=""))
+        yield
+
+
+def measure_runs(folder: Path, pairs: int) -> dict[str, object]:
+    """Runs in turns, each on its own store; the ratio is taken within a pair."""
+    with_chain, without = Project(_new(folder, "with")), Project(_new(folder, "without"))
+    sealed, plain = [], []
+    for number in range(pairs + 2):
+        gc.collect()
+        a, _ = cpu_seconds(lambda n=number: with_chain.run(n))
+        with unsealed():
+            b, _ = cpu_seconds(lambda n=number: without.run(n))
+        if number >= 2:  # the first ones pay for imports and compiled statements
+            sealed.append(a)
+            plain.append(b)
+    ratio = statistics.median(a / b for a, b in zip(sealed, plain, strict=True))
+    return {
+        "what": f"run and audit, {SETS:,} sets", "size": pairs,
+        "seconds": statistics.median(sealed), "without": statistics.median(plain), "ratio": ratio,
+    }  # fmt: skip
+
+
+def measure_start(folder: Path, members: int) -> dict[str, object]:
+    """What `score` and `audit` compare before they begin."""
+    project = Project(_new(folder, f"members-{members}"))
+    manifest = json.dumps({"classes": CLASSES, "counts": {"calibration": members}})
+    given = [Member(f"i:{i}", "calibration", i % 4) for i in range(members)]
+    digest = sha256(manifest.encode()).hexdigest()
+    time.sleep(0.01)  # SQLite's clock has milliseconds: the new model is the newest
+    record_model(project.writer, "large", manifest, digest, given)
+    seconds, _ = cpu_seconds(lambda: require_sound_record(project.writer), rounds=3)
+    return {"what": "start of score, members", "size": members, "seconds": seconds}
+
+
+def measure_trail(folder: Path, count: int) -> dict[str, object]:
+    """What the Audit trail page compares each time."""
+    project = Project(_new(folder, f"runs-{count}"))
+    for number in range(count):
+        project.run(number, sets=1)
+    queries = ProjectQueries(project.store, "bench")
+    seconds, (sound, sentence) = cpu_seconds(
+        lambda: chain_words(queries, project.settings), rounds=3
+    )
+    assert sound, sentence
+    return {"what": "check of the Audit trail page, runs", "size": count, "seconds": seconds}
+
+
+def _new(folder: Path, name: str) -> Path:
+    (folder / name).mkdir()
+    return folder / name
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    quick = parser.parse_args().quick
+    with tempfile.TemporaryDirectory() as name:
+        folder, rows = Path(name), []
+        work = [lambda: measure_runs(folder, 3 if quick else 15)]
+        work += [
+            lambda n=n: measure_start(folder, n) for n in (10_000, *([] if quick else [10**6]))
+        ]
+        work += [lambda n=n: measure_trail(folder, n) for n in (100, *([] if quick else [10_000]))]
+        for one in work:
+            rows.append(one())
+            show(rows[-1])
+    keep("sealing", rows, quick)
+
+
+if __name__ == "__main__":
+    assert chain  # named in UNSEALED
+    main()

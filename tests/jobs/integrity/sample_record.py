@@ -1,0 +1,79 @@
+"""A made-up audit store with a chain, for tests that edit it."""
+
+import os
+from contextlib import contextmanager
+from unittest import mock
+
+import pytest
+from sqlalchemy import create_engine, make_url, text
+
+from ringfence.connector.records import Prediction
+from ringfence.connector.store import chain, predictions
+from ringfence.connector.store.chain import chain_key
+from ringfence.connector.store.engine import open_store
+from ringfence.connector.store.lease import acquire, release
+from ringfence.connector.store.rescores import record_rescores
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.config.load import load_values
+from ringfence.jobs.samples.audit_store import Plan, fill_store
+
+PLAN = Plan(runs=3, per_run=40, calibration=60, covered=0.4)  # so few that an alarm fires
+GONE, RETURNED = "s:account 1-0", "s:account 1-1"
+ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
+
+
+@contextmanager
+def database(request, folder, engine):
+    if engine == "sqlite":
+        yield f"sqlite:///{folder / 'audit.db'}", None
+        return
+    server = request.getfixturevalue("postgres_server")
+    name = f"tampering_{os.getpid()}_{folder.name.replace('-', '_').lower()}"
+    admin = create_engine(server, isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name}"))
+    address = make_url(server).set(database=name)
+    password = None if address.password is None else str(address.password)
+    yield address._replace(password=None).render_as_string(), password
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@contextmanager
+def project(request, folder, engine, appending=chain.append):
+    values = {
+        "project": "p",
+        "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
+        "audit": {"groups": ["region"]},
+        "alarms": {"pending_minutes": 0},
+    }
+    settings = load_values(values, folder / "ringfence.toml", {})
+    with database(request, folder, engine) as (url, password):
+        store = open_store(url, password)
+        with mock.patch.object(chain, "append", appending):
+            fill_store(store, settings, PLAN)
+            with writing(store, settings) as writer:
+                predictions.mark_gone(writer, [GONE])
+                record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
+        yield store, settings
+        store.close()
+
+
+@contextmanager
+def writing(store, settings):
+    held = acquire(store, "p", "test", 600)
+    yield Writer(store, held, chain_key(None, settings.engine.folder))
+    release(store, held)
+
+
+def some_set(key):
+    return Prediction(key, ("retail",), (0.9, 0.01, 0.02, 0.03), (-0.1, -0.9, -0.9, -0.9), 4)
+
+
+def drop_triggers(connection):
+    if connection.dialect.name == "sqlite":
+        for verb in ("update", "delete"):
+            connection.execute(text(f"DROP TRIGGER IF EXISTS audit_no_{verb}"))
+    else:
+        connection.execute(text("DROP TRIGGER IF EXISTS audit_append_only ON audit"))
