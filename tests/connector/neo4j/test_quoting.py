@@ -70,12 +70,12 @@ def test_any_key_and_class_is_written_as_it_is_and_nothing_else_happens(workspac
     project, classes = keys[0], keys[:3]
     row = SimpleNamespace(
         project=project, seq=1, decided_ns=0, rule="NodeEx", alpha=0.1, threshold=None,
-        n_calibration=1, model="m",
+        level=0.1, promise="marginal", n_calibration=1, model="m",
     )  # fmt: skip
     sets = [
         SimpleNamespace(
             project=project, node_key=encode_key(key), size=3, classes=tuple(classes),
-            p_values=(0.1, 0.2, 0.3),
+            p_values=(0.1, 0.2, 0.3), band=None,
         )
         for key in keys
     ]  # fmt: skip

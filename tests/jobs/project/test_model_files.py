@@ -12,14 +12,20 @@ from ringfence.jobs.project.network_inputs import Scaling
 from ringfence.models.arrays import as_array
 from ringfence.models.networks import build
 
-FACTS = {"network": "mlp", "in_features": 4, "classes": ["a", "b"], "options": {"hidden": 8}}
+FACTS = {
+    "network": "mlp",
+    "in_features": 4,
+    "classes": ["a", "b"],
+    "options": {"hidden": 8},
+    "promise": {"score": "APS"},
+}
 
 
 def save(folder):
     network = build("mlp", 4, 2, hidden=8, seed=1)
     weights = {name: as_array(value) for name, value in network.state_dict().items()}
     scaling = Scaling(np.zeros(4, np.float32), np.ones(4, np.float32))
-    return save_model(folder, "v1", weights, scaling, np.zeros(1), FACTS)
+    return save_model(folder, "v1", weights, scaling, {"APS": np.zeros(1)}, FACTS)
 
 
 def test_a_model_that_was_saved_is_on_the_disk_file_by_file_and_name_by_name(tmp_path, monkeypatch):

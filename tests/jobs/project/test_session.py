@@ -64,6 +64,10 @@ def test_after_training_the_graph_remembers_the_chains_newest_entry(grown, monke
     assert any("cut off" in problem for problem in run_verification(workspace).problems)
 
 
+def _silent(*_given):
+    pass
+
+
 @sqlite
 def test_a_rewritten_entry_stays_visible_however_many_sessions_follow(grown):
     workspace = grown.workspace
@@ -72,8 +76,9 @@ def test_a_rewritten_entry_stays_visible_however_many_sessions_follow(grown):
         allow_edits(connection)
         connection.execute(text("DELETE FROM audit WHERE n = 1"))
         chain.append(connection, "test", writer.key, "audited", {"coverage": []})
-    with write_session(workspace, lambda *_: None):
-        pass  # adds nothing to the chain
+    for _ in range(2):  # nobody writes on top of it, and nobody lets the graph forget it
+        with pytest.raises(StoreError, match="another entry"), write_session(workspace, _silent):
+            pass
     assert any("rewritten" in problem for problem in run_verification(workspace).problems)
 
 

@@ -173,7 +173,7 @@ def test_stale_coverage_by_hand(tiny):
 
     def true_scores(edges):
         scores = aps(softmax64(_forward(data, model, edges)), run.score.u)
-        return scores.numpy()[np.arange(data.nodes), data.y]
+        return np.asarray(scores)[np.arange(data.nodes), data.y]
 
     full = true_scores(data.edges)
     start = true_scores(sequence.edges[:, sequence.edge_step == 0])
