@@ -153,16 +153,17 @@ def test_the_chain_is_verified_and_an_edit_is_shown(site):
         connection.execute(text("UPDATE audit SET body = rtrim(body) WHERE n = 3"))
 
 
+def _edit_the_total(site, change):
+    with site.dashboard.store.transaction() as connection:
+        connection.execute(text(f"UPDATE coverage SET {change} WHERE slice = 'total' AND seq = 1"))
+
+
 def test_an_edited_row_is_shown_at_once_beside_a_sound_chain(site):
     assert "fit: nothing was changed" in site.ask("/trail").body.decode()
-    with site.dashboard.store.transaction() as connection:
-        connection.execute(
-            text("UPDATE coverage SET alpha = alpha + 1 WHERE slice = 'total' AND seq = 1")
-        )
+    _edit_the_total(site, "known = known + 1")
     page = site.ask("/trail").body.decode()
-    assert "CHANGED: coverage of run 1, total: alpha changed after the audit" in page
-    with site.dashboard.store.transaction() as connection:
-        connection.execute(
-            text("UPDATE coverage SET alpha = 0.1 WHERE slice = 'total' AND seq = 1")
-        )
+    assert "CHANGED: coverage of run 1, total: known changed after the audit" in page
+    _edit_the_total(site, "known = known - 1, alpha = alpha + 1")  # alpha is part of its key
+    assert "CHANGED: coverage of run 1, total" in site.ask("/trail").body.decode()
+    _edit_the_total(site, "alpha = 0.1")
     assert "fit: nothing was changed" in site.ask("/trail").body.decode()

@@ -64,7 +64,9 @@ def test_every_recipe_runs_and_finds_something(grown, mode):
     report = run_audit(workspace)
     assert len(RECIPES) >= 20
     found = {title: workspace.graph.read(query) for title, query in RECIPES}
-    assert [title for title, rows in found.items() if not rows and title not in MAY_BE_NONE] == []
+    # outside the default mode the few known accounts of this small graph may all be covered
+    may_be_none = MAY_BE_NONE | ({"Known accounts that their set missed"} if mode else set())
+    assert [title for title, rows in found.items() if not rows and title not in may_be_none] == []
     # the audit and Cypher agree on what was covered
     (best,) = found["Was the promise kept?"]
     assert best["words"] == report.total.words
