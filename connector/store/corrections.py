@@ -94,7 +94,12 @@ def find_corrections(
 
 
 def _is_another_node(member: Member, now: NodeState) -> bool:
-    return None not in (member.created_ns, now.created_ns) and member.created_ns != now.created_ns
+    """Whether a node with the member's key was created after the member was; a time that was set
+    to an earlier one is a correction of the time, and the node is still the same.
+    """
+    if member.created_ns is None or now.created_ns is None:
+        return False
+    return now.created_ns > member.created_ns
 
 
 def newest_corrections(store: Store, project: str, version: str) -> dict[str, StoredCorrection]:

@@ -302,7 +302,7 @@ def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(grown):
             json.loads(row.body)["kind"]
             for row in connection.execute(select(tables.audit).order_by(tables.audit.c.n))
         ]
-        assert kinds == ["trained", "decided", "applied", "marked", "audited", "alarms"]
+        assert kinds == ["trained", "decided", "applied", "marked", "audited", "marked", "alarms"]
         assert chain.first_broken(connection, "test", writer.key) is None
         assert chain.first_broken(connection, "test", b"another key") == 1
 

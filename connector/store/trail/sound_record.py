@@ -92,7 +92,7 @@ def _joined_difference(
 ) -> str | None:
     """Compare the nodes that joined the calibration with the newest run's entry about them."""
     sealed = newest_of_kind(connection, project, "decided", f'%"model":"{version}"%')
-    if sealed is not None and not chain.fits(sealed, key):
+    if sealed is not None and not is_sealed(connection, project, sealed, key):
         return f"entry {sealed.n} of the audit chain does not fit this machine's key"
     recorded = None if sealed is None else json.loads(sealed.body).get("joined")
     nobody = hashlib.sha256().hexdigest()  # runs of older versions let nobody join

@@ -6,7 +6,7 @@ from ringfence.connector.records import AlarmEvent
 from ringfence.jobs.auditing.alarms.channels import CHANNELS
 from ringfence.jobs.auditing.alarms.channels.base import Message
 from ringfence.jobs.auditing.alarms.delivery import is_told
-from ringfence.jobs.auditing.alarms.rules import RULES
+from ringfence.jobs.auditing.alarms.rules import RECORD, RULES
 from ringfence.jobs.config.alarms import AlarmSettings, Rule
 
 
@@ -62,4 +62,4 @@ def test_nobody_is_told_of_an_alarm_that_never_fired(was, state, told):
 
 
 def test_every_rule_of_the_configuration_has_a_function():
-    assert list(RULES) == list(Rule.__args__)
+    assert [*RULES, RECORD] == list(Rule.__args__)

@@ -135,6 +135,8 @@ def test_whoever_has_both_stores_is_found_where_an_entry_seals_the_rows(audited)
 
 LAST_RUN = (
     "DELETE FROM coverage WHERE seq = 2", "DELETE FROM grouping", "DELETE FROM label",
+    "DELETE FROM threshold WHERE seq = 2",
+    "DELETE FROM further_set WHERE node_key IN (SELECT node_key FROM prediction WHERE seq = 2)",
     "DELETE FROM prediction WHERE seq = 2", "DELETE FROM run WHERE seq = 2",
     "DELETE FROM coverage", "DELETE FROM alarm_event", "DELETE FROM alarm",
     "DELETE FROM audit_mark",
