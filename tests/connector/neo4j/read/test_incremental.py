@@ -47,7 +47,7 @@ def things(graph, *ids, created=NOW, **extra):
 def test_a_second_read_brings_only_what_is_new(graph, reader):
     things(graph, 1, 2, 3, 4)
     first = read(reader)
-    assert first.mirror.keys == ["i:1", "i:2", "i:3", "i:4"]
+    assert sorted(first.mirror.keys) == ["i:1", "i:2", "i:3", "i:4"]
     assert first.rebuilt == "first read"
     things(graph, 5)
     second = read(reader)
@@ -344,7 +344,7 @@ def test_a_torn_or_foreign_mirror_is_rebuilt(graph, reader):
     features.write_bytes(bytes(broken))
     found = read(reader)
     assert found.rebuilt == "first read"
-    assert found.mirror.keys == ["i:1", "i:2"]
+    assert sorted(found.mirror.keys) == ["i:1", "i:2"]
     assert mirrors.load(reader.folder, "another graph") is None
 
 
