@@ -129,5 +129,5 @@ def _print_next_steps(config: Path) -> None:
         f"  {with_config('ringfence status', config)}\n"
         f"  {with_config(query, config)}\n"
         f"  {config}   the configuration of the demo\n"
-        "  ringfence init   for a graph of your own"
+        f"  {with_config('ringfence init', None)}   for a graph of your own"
     )
