@@ -1,13 +1,13 @@
 """The command line, assembled from one module per verb.
 
-A new verb is a module in `commands` and a line in `VERBS`. Nothing heavy is imported before a
-command needs it: a verb imports what it calls when it is called.
+A new verb is a module in a folder of `commands` and a line in `VERBS`. Nothing heavy is imported
+before a command needs it: a verb imports what it calls when it is called.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from types import ModuleType
 from typing import Annotated
 
 import typer
@@ -15,54 +15,43 @@ from typer.core import TyperGroup
 
 from ringfence import __version__
 from ringfence.connector.store.trail.actor import set_verb
-from ringfence.jobs.cli import commands
-from ringfence.jobs.cli.commands import (
-    advise,
-    audit,
-    demo,
-    doctor,
+from ringfence.jobs.cli.commands.model import advise, train
+from ringfence.jobs.cli.commands.record import (
     explain,
-    init,
-    migrate,
-    neo4j,
     query,
     reconcile,
     rekey,
     report,
-    reproduce,
-    rescore,
-    sample,
-    schedule,
-    score,
     serve,
-    status,
-    train,
     verify,
 )
+from ringfence.jobs.cli.commands.runs import audit, rescore, schedule, score, status
+from ringfence.jobs.cli.commands.samples import demo, neo4j, reproduce, sample
+from ringfence.jobs.cli.commands.setup import doctor, init, migrate
 from ringfence.jobs.cli.exit_codes import MEANINGS, ExitCode
 
-VERBS: dict[str, Callable[..., None] | typer.Typer] = {
-    "demo": demo.demo,
-    "init": init.init,
-    "doctor": doctor.doctor,
-    "migrate": migrate.migrate,
-    "train": train.train,
-    "score": score.score,
-    "audit": audit.audit,
-    "advise": advise.advise,
-    "schedule": schedule.schedule,
-    "status": status.status,
-    "reconcile": reconcile.reconcile,
-    "verify": verify.verify,
-    "rekey": rekey.rekey,
-    "rescore": rescore.rescore,
-    "explain": explain.explain,
-    "report": report.report,
-    "serve": serve.serve,
-    "query": query.query,
-    "reproduce": reproduce.reproduce,
-    "sample": sample.sample,
-    "neo4j": neo4j.app,
+VERBS: dict[str, ModuleType] = {
+    "demo": demo,
+    "init": init,
+    "doctor": doctor,
+    "migrate": migrate,
+    "train": train,
+    "score": score,
+    "audit": audit,
+    "advise": advise,
+    "schedule": schedule,
+    "status": status,
+    "reconcile": reconcile,
+    "verify": verify,
+    "rekey": rekey,
+    "rescore": rescore,
+    "explain": explain,
+    "report": report,
+    "serve": serve,
+    "query": query,
+    "reproduce": reproduce,
+    "sample": sample,
+    "neo4j": neo4j,
 }
 """Every verb in the order in which a person meets them; `--help` lists them so."""
 
@@ -86,18 +75,17 @@ app = typer.Typer(
 )
 
 
-def _summary(verb: str) -> str:
+def _summary(module: ModuleType) -> str:
     """Return a verb's line in `--help`: the first line of its module, after the colon."""
-    first_line = str(sys.modules[f"{commands.__name__}.{verb}"].__doc__).splitlines()[0]
-    text = first_line.partition(": ")[2]
+    text = str(module.__doc__).splitlines()[0].partition(": ")[2]
     return text[:1].upper() + text[1:]
 
 
-for name, verb in VERBS.items():
-    if isinstance(verb, typer.Typer):
-        app.add_typer(verb, name=name, short_help=_summary(name))
+for verb, module in VERBS.items():
+    if hasattr(module, "app"):  # a verb with verbs of its own
+        app.add_typer(module.app, name=verb, short_help=_summary(module))
     else:
-        app.command(name, short_help=_summary(name))(verb)
+        app.command(verb, short_help=_summary(module))(getattr(module, verb))
 
 
 def main() -> None:

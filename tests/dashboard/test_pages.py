@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from sqlalchemy import text
 
-from ringfence.jobs.cli.commands.explain import print_explanation
+from ringfence.jobs.cli.commands.record.explain import print_explanation
 from ringfence.jobs.dashboard.html import render
 from ringfence.jobs.dashboard.pages import PAGES
 from ringfence.jobs.dashboard.pages.node import show_node

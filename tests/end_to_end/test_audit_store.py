@@ -18,7 +18,7 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import AuditReport, count_coverage
 from ringfence.jobs.auditing.coverage import last_totals
-from ringfence.jobs.cli.commands.status import print_status
+from ringfence.jobs.cli.commands.runs.status import print_status
 from ringfence.jobs.cli.coverage_table import print_coverage
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.dashboard.context import Dashboard

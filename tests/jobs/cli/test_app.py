@@ -61,7 +61,7 @@ def test_every_command_has_help_json_and_stands_in_the_readme(arguments):
 
 
 def test_every_verb_is_one_module_and_every_module_a_verb():
-    modules = {path.stem for path in Path(verbs.__file__).parent.glob("[!_]*.py")}
+    modules = {path.stem for path in Path(verbs.__file__).parent.glob("*/[!_]*.py")}
     assert modules == set(VERBS)
 
 

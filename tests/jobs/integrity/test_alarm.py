@@ -7,7 +7,7 @@ from sqlalchemy import text
 
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
-from ringfence.jobs.cli.commands.status import print_status
+from ringfence.jobs.cli.commands.runs.status import print_status
 from ringfence.jobs.dashboard.metrics import exposition
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.schedule.jobs import JOBS

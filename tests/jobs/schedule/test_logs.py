@@ -11,7 +11,7 @@ OUTCOMES = {"done", "alarm", "failed", "held", "stopped"}
 
 
 def test_every_event_stands_in_the_guide():
-    files = [*(ROOT / "jobs/schedule").glob("*.py"), ROOT / "jobs/cli/commands/schedule.py"]
+    files = [*(ROOT / "jobs/schedule").glob("*.py"), ROOT / "jobs/cli/commands/runs/schedule.py"]
     code = "".join(path.read_text("utf-8") for path in files)
     events = set(re.findall(r'log(?:_event)?\(\s*logging\.\w+, "([\w ]+)"', code)) | OUTCOMES
     assert len(events) > 15

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from ringfence.connector.errors import ServerError
 from ringfence.connector.neo4j import embedded
-from ringfence.jobs.cli.commands.neo4j import app
+from ringfence.jobs.cli.commands.samples.neo4j import app
 
 pytestmark = pytest.mark.neo4j
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ringfence.jobs.cli.commands.audit import print_audit
-from ringfence.jobs.cli.commands.score import print_runs
+from ringfence.jobs.cli.commands.runs.audit import print_audit
+from ringfence.jobs.cli.commands.runs.score import print_runs
 from ringfence.jobs.cli.console import print_json, say, silence, table
 from ringfence.jobs.cli.options import AsJson, with_config
 

@@ -1,0 +1,1 @@
+"""Verbs about models and the rule that they calibrate by."""

@@ -1,0 +1,1 @@
+"""Verbs that read, check and hand out what is on record."""
