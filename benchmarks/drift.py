@@ -2,9 +2,10 @@
 
 python -m benchmarks.drift [--quick] [--flights FOLDER] [--repetitions N] [--seeds N]
 
-1. A growing graph with message passing (GCN): stationary, gradual, sudden, seasonal change, and
-   classes known in a selective order (a rare class at once, the others later).
-2. Real flights by day, classes known one and seven days late (only with --flights).
+1. A growing graph with message passing (GCN): stationary, gradual, sudden, seasonal change,
+   classes known in a selective order (a rare class at once, the others later), and edges in random
+   order that bring the nodes, without and with gradual change.
+2. With --flights, instead: real flights by day, classes known one and seven days late.
 
 Every repetition draws graph, split and network anew; ± is one standard error over repetitions.
 """
@@ -19,28 +20,51 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.drift_flights import flights_sequence
+from benchmarks.drift_flights import flights_scores, flights_sequence
 from benchmarks.drift_replay import Ints, Mode, Sequence, replay
 from benchmarks.measuring import keep, show
+from ringfence.models.conformal.evaluate import degrees
 from ringfence.models.networks import GCN
 from ringfence.models.sample.drift import DriftingGraph, drifting_graph
-from ringfence.models.scores import aps, softmax64
+from ringfence.models.scores import aps, daps, softmax64
 from ringfence.models.training.full_batch import train
 
 ALPHA = 0.1
 
 
+LIVING = 6.0
+"""Calibration nodes in a band of degrees, times alpha, where calibration lives."""
+
+
 def modes(window: int) -> list[Mode]:
+    """Ways to calibrate, APS, without bands: what living sets and levels bring by themselves."""
     return [
         Mode("frozen"),
         Mode("growing", window=None),
         Mode(f"window {window:,}", window),
         Mode("frozen + adapt .05", step=0.05),
         Mode("growing + adapt .05", window=None, step=0.05),
+        Mode(f"window {window:,} + adapt .05, one by one", window, step=0.05, cohorts=False),
         Mode(f"window {window:,} + adapt .05", window, step=0.05),
-        Mode(f"window {window:,} + adapt .05, cohorts", window, step=0.05, cohorts=True),
         Mode(f"window {2 * window:,} + adapt .02", 2 * window, step=0.02),
     ]
+
+
+def banded_modes(window: int) -> list[Mode]:
+    """The same within bands of degree, as `rule = "auto"` runs: the default is the last."""
+    rows = []
+    for score in ("APS", "DAPS"):
+        living = f"bands, window {window:,} + adapt .05"
+        rows += [
+            Mode(f"bands, frozen, {score}", bands=3.0, score=score),
+            Mode(
+                f"{living}, one by one, {score}", window, 0.05, cohorts=False, bands=LIVING,
+                score=score,
+            ),
+            Mode(f"{living}, bands of 3 / alpha, {score}", window, 0.05, bands=3.0, score=score),
+            Mode(f"{living}, {score}", window, 0.05, bands=LIVING, score=score),
+        ]  # fmt: skip
+    return rows
 
 
 def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
@@ -66,15 +90,18 @@ def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
     scores = [_scores(network, x, graph, run, u) for run in range(runs + 1)]
     return Sequence(
         graph.y, graph.arrives, graph.known, calibration, rng.random(len(graph.y)), runs,
-        lambda run, rows: scores[run][rows],
+        lambda score, run, rows: scores[run][score][rows],
+        lambda run: degrees(graph.edges_at(run), graph.size_at(run)),
     )  # fmt: skip
 
 
 def _scores(network: Any, x: torch.Tensor, graph: DriftingGraph, run: int, u: Any) -> Any:
-    size = graph.size_at(run)
-    edges = torch.from_numpy(_both_ways(graph.edges[:, graph.edges[0] < size]))
+    """APS and DAPS of all nodes there on the graph of a run."""
+    size, edges = graph.size_at(run), _both_ways(graph.edges_at(run))
     with torch.no_grad():
-        return np.asarray(aps(softmax64(network(x[:size], edges)), u[:size]))
+        probabilities = softmax64(network(x[:size], torch.from_numpy(edges)))
+    own = np.asarray(aps(probabilities, u[:size]))
+    return {"APS": own, "DAPS": np.asarray(daps(own, edges, diffusion=0.5))}
 
 
 def _both_ways(edges: Ints) -> Ints:
@@ -94,7 +121,14 @@ def worlds() -> dict[str, Callable[[np.random.Generator], DriftingGraph]]:
         return lambda rng: drifting_graph(rng, kind)
 
     kinds = {"stationary": "none", **{k: k for k in ("gradual", "sudden", "seasonal")}}
-    return {**{name: draw(kind) for name, kind in kinds.items()}, "selective labels": selective}
+    return {
+        **{name: draw(kind) for name, kind in kinds.items()},
+        "selective labels": selective,
+        "edges in random order": lambda rng: drifting_graph(rng, "none", edge_order=True),
+        "edges in random order, gradual": lambda rng: drifting_graph(
+            rng, "gradual", edge_order=True
+        ),
+    }
 
 
 def measure(
@@ -124,19 +158,30 @@ def main() -> None:
     parser.add_argument("--flights", type=Path)
     parser.add_argument("--repetitions", type=int, default=13)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", help="names of worlds")
     options = parser.parse_args()
     torch.set_num_threads(1)
     repetitions = 2 if options.quick else options.repetitions
-    rows = []
-    for name, draw in worlds().items():
-        graphs = [(draw(np.random.default_rng([7, i])), i) for i in range(repetitions)]
-        rows += measure(name, [(graph_sequence(g, i), 1) for g, i in graphs], modes(500), block=4)
     if options.flights:
-        for delay in (1, 7):
-            seeds = range(2 if options.quick else options.seeds)
-            sequences = [flights_sequence(options.flights, seed, delay) for seed in seeds]
-            rows += measure(f"flights, {delay} days late", sequences, modes(5_000), block=7)
-    keep("drift", rows, options.quick, alpha=ALPHA)
+        measure_flights(options.flights, 2 if options.quick else options.seeds, options.quick)
+        return
+    rows = []
+    chosen = {k: w for k, w in worlds().items() if not options.only or k in options.only}
+    for name, draw in chosen.items():
+        graphs = [(draw(np.random.default_rng([7, i])), i) for i in range(repetitions)]
+        sequences = [(graph_sequence(g, i), 1) for g, i in graphs]
+        rows += measure(name, sequences, [*modes(500), *banded_modes(500)], block=4)
+    keep("drift", rows, options.quick or bool(options.only), alpha=ALPHA)
+
+
+def measure_flights(folder: Path, seeds: int, quick: bool) -> None:
+    """Measure the flights with networks of several seeds."""
+    rows = []
+    networks = [flights_scores(folder, seed) for seed in range(seeds)]
+    for delay in (1, 7):
+        sequences = [flights_sequence(one, delay) for one in networks]
+        rows += measure(f"flights, {delay} days late", sequences, modes(5_000), block=7)
+    keep("drift_flights", rows, quick, alpha=ALPHA)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from ringfence.models.training.minibatch import train_in_batches
 CALIBRATION = 2_000
 FIRST_DAY = date(2013, 4, 1).toordinal()
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 
 def load_flights(folder: Path) -> tuple[Floats, NDArray[np.int64], NDArray[np.int64]]:
@@ -57,8 +59,19 @@ def load_flights(folder: Path) -> tuple[Floats, NDArray[np.int64], NDArray[np.in
     return np.concatenate(parts, axis=1), y.astype(np.int64), days
 
 
-def flights_sequence(folder: Path, seed: int, delay: int) -> tuple[Sequence, int]:
-    """Return the sequence of daily runs, and the first of them."""
+@dataclass(frozen=True, slots=True)
+class ScoredFlights:
+    """Scores of all flights by one trained network; rows in the order of departure."""
+
+    y: Ints
+    days: Ints
+    calibration: Ints
+    scores: Floats
+    draw: Floats
+
+
+def flights_scores(folder: Path, seed: int) -> ScoredFlights:
+    """Train on January to March and score every flight."""
     x, y, days = _loaded(folder)
     rng = np.random.default_rng(seed)
     early = np.flatnonzero(days < FIRST_DAY)
@@ -77,10 +90,16 @@ def flights_sequence(folder: Path, seed: int, delay: int) -> tuple[Sequence, int
     with torch.no_grad():
         logits = network.eval()(scaled, nobody)
     scores = np.asarray(aps(softmax64(logits), rng.random(len(y))))
-    arrives = np.where(days < FIRST_DAY, 0, days)
+    return ScoredFlights(y, days, calibration, scores, rng.random(len(y)))
+
+
+def flights_sequence(flights: ScoredFlights, delay: int) -> tuple[Sequence, int]:
+    """Return the sequence of daily runs with classes `delay` days late, and the first of them."""
+    before = flights.days < FIRST_DAY
     sequence = Sequence(
-        y, arrives, np.where(days < FIRST_DAY, 0, days + delay), calibration, rng.random(len(y)),
-        int(days.max()), lambda _run, rows: scores[rows],
+        flights.y, np.where(before, 0, flights.days), np.where(before, 0, flights.days + delay),
+        flights.calibration, flights.draw, int(flights.days.max()),
+        lambda _score, _run, rows: flights.scores[rows],
     )  # fmt: skip
     return sequence, FIRST_DAY
 

@@ -1,7 +1,8 @@
 """One sequence of runs under one way to calibrate: what `benchmarks.drift` measures.
 
-Who calibrates, when a run's nodes join and how the level moves is decided by the functions that
-scoring uses (`models.calibration`); here are only arrays instead of databases.
+Who calibrates, when a run's nodes join, how the level moves and how p-values and sets come about is
+decided by the functions that scoring uses (`models.calibration`, `models.conformal.evaluate`); here
+are only arrays instead of databases.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from numpy.typing import NDArray
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.calibration.cohort import settled
 from ringfence.models.calibration.window import newest
+from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
+from ringfence.models.conformal.weights import drift_weights
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -23,21 +26,26 @@ NEVER = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, slots=True)
 class Mode:
-    """A way to calibrate: `window` None is growing, 0 is frozen."""
+    """A way to calibrate: `window` None is growing, 0 is frozen.
+
+    bands: calibration nodes that a band of degrees is expected to hold, times alpha; None without.
+    """
 
     name: str
     window: int | None = 0
     step: float = 0.0
-    cohorts: bool = False
+    cohorts: bool = True
     half_life: float | None = None
+    bands: float | None = None
+    score: str = "APS"
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
     """Runs over nodes in the order of arrival.
 
-    scores_at(run, rows): scores of all classes on the graph of that run [rows, classes].
-    strata_at(run, rows): strata that calibrate apart, or None.
+    scores_at(score, run, rows): scores of all classes on the graph of that run [rows, classes].
+    degrees_at(run): degrees of all nodes there [n]; None where nodes have no relationships.
     """
 
     y: Ints
@@ -46,8 +54,8 @@ class Sequence:
     calibration: Ints
     draw: Floats
     runs: int
-    scores_at: Callable[[int, Ints], Floats]
-    strata_at: Callable[[int, Ints, Ints], tuple[Ints, Ints]] | None = None
+    scores_at: Callable[[str, int, Ints], Floats]
+    degrees_at: Callable[[int], Ints] | None = None
 
 
 @dataclass(slots=True)
@@ -77,15 +85,6 @@ class Result:
         }
 
 
-def p_values(known: Floats, scores: Floats, weights: Floats | None) -> Floats:
-    order = np.argsort(known)
-    count = np.searchsorted(known[order], scores, side="right")
-    if weights is None:
-        return (1.0 + count) / (len(known) + 1.0)
-    mass = np.concatenate([[0.0], np.cumsum(weights[order])])
-    return (mass[count] + 1.0) / (mass[-1] + 1.0)
-
-
 def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 1) -> Result:
     """Score every run; nodes join calibration and answer the level as their classes come in."""
     result, level = Result(), AdaptiveLevel.start(alpha, mode.step or 1.0)
@@ -106,14 +105,7 @@ def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 
             level = level.after(rates)
         calibration = _chosen(sequence, mode, joined)
         due = np.flatnonzero(sequence.arrives == run)
-        known, judged = (sequence.scores_at(run, rows) for rows in (calibration, due))
-        true = known[np.arange(len(calibration)), sequence.y[calibration]]
-        weights = None
-        if mode.half_life is not None:
-            age = run - sequence.arrives[calibration]
-            weights = 2.0 ** (-age / mode.half_life)
-        p = _p_in_strata(sequence, run, calibration, due, true, judged, weights)
-        inside = p > (level.in_force if mode.step else alpha)
+        inside = _sets(sequence, mode, run, calibration, due, alpha, level)
         hit = inside[np.arange(len(due)), sequence.y[due]]
         missed_by[due] = ~hit
         result.nodes.append(len(due))
@@ -121,30 +113,37 @@ def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 
         result.size.append(int(inside.sum()))
         result.full.append(int(inside.all(axis=1).sum()))
         result.level.append(level.level)
-        of = np.stack([np.bincount(sequence.y[due], h, judged.shape[1]) for h in (hit, 1 | hit)])
+        of = np.stack([np.bincount(sequence.y[due], h, inside.shape[1]) for h in (hit, 1 | hit)])
         result.by_class.append(of.astype(np.int64))
     return result
 
 
-def _p_in_strata(
+def _sets(
     sequence: Sequence,
+    mode: Mode,
     run: int,
     calibration: Ints,
     due: Ints,
-    true: Floats,
-    judged: Floats,
-    weights: Floats | None,
-) -> Floats:
-    if sequence.strata_at is None:
-        return p_values(true, judged, weights)
-    ours, theirs = sequence.strata_at(run, calibration, due)
-    p = np.ones_like(judged)
-    for stratum in np.unique(theirs):
-        own = ours == stratum
-        p[theirs == stratum] = p_values(
-            true[own], judged[theirs == stratum], None if weights is None else weights[own]
-        )
-    return p
+    alpha: float,
+    level: AdaptiveLevel,
+) -> NDArray[np.bool_]:
+    """The sets of the due nodes [due, classes], as a scoring run makes them."""
+    rows = np.concatenate([calibration, due])
+    scores, n = sequence.scores_at(mode.score, run, rows), len(calibration)
+    true = scores[np.arange(n), sequence.y[calibration]]
+    weights = None
+    if mode.half_life is not None:
+        ages = run - sequence.arrives[calibration]
+        weights = np.asarray(drift_weights(ages, mode.half_life))
+    degrees = NodeDegrees(np.ones(n, np.int64), np.ones(len(due), np.int64), np.array([0, 1]))
+    if mode.bands is not None and sequence.degrees_at is not None:
+        there = sequence.degrees_at(run)
+        degrees = NodeDegrees(there[calibration], there[due], np.bincount(there))
+    used = np.full((1, scores.shape[1]), level.in_force if mode.step else alpha)
+    promise = Promise(
+        (alpha,), "NodeEx" if mode.bands is None else "auto", used, band_nodes=mode.bands or 3.0
+    )
+    return evaluate(NodeScores(true, scores[n:], true), degrees, promise, weights).sets[0]
 
 
 def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints:

@@ -162,12 +162,14 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=list(TABLE_1))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--draws", type=int, default=8)
+    parser.add_argument("--cache", type=Path, help="keeps trained networks for another call")
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = options.cache or Path(temporary)
         for name in options.only:
-            data = load(name, options.data, Path(folder))
-            of_data = measure(data, options.splits, options.draws, Cache(Path(folder)))
+            data = load(name, options.data, folder)
+            of_data = measure(data, options.splits, options.draws, Cache(folder))
             for row in of_data:
                 show(row)
             rows += of_data

@@ -5,7 +5,9 @@ one fill the window with it, and the promise follows them instead of everybody. 
 one cohort: they wait until a run of that age usually has its classes, and then join together, as
 many as are known. That age is measured on the classes that became known so far. (That nothing was
 new since the run before says too little: between the early class and the others lies a quiet time.)
-Classes of the same run that come later still join as they come.
+Only runs that are old enough to show it are measured: of a young run only early classes can be
+known, so that it would always look settled. Classes of the same run that come later still join as
+they come.
 """
 
 from __future__ import annotations
@@ -21,6 +23,9 @@ KNOWN_BY_THEN = 0.95
 
 RUNS_BY_THEN = 0.8
 """Share of runs that had settled by the common age: a first run over a backlog delays nobody."""
+
+NEWEST_RUNS = 40
+"""How many of the runs that are old enough are measured: the time that classes take may change."""
 
 FIRST_RUNS = 5
 """Nobody joins before a run is this old: one can't tell yet an early class from all classes."""
@@ -58,4 +63,19 @@ def settled(runs: int, of_run: Ints, lags: Ints) -> Mask:
         return np.zeros(runs, np.bool_)
     known = np.bincount(of_run, minlength=runs) > 0
     age = runs - np.arange(runs)
-    return np.asarray(known & (age >= settled_age(of_run, lags)))
+    return np.asarray(known & (age >= _waiting_time(age, of_run, lags)))
+
+
+def _waiting_time(age: Ints, of_run: Ints, lags: Ints) -> int:
+    """The settled age of runs that are at least twice as old; first of the older half of all."""
+    time = _age_of(np.flatnonzero(2 * age >= len(age)), of_run, lags)
+    while True:
+        longer = _age_of(np.flatnonzero(age >= 2 * time)[-NEWEST_RUNS:], of_run, lags)
+        if longer <= time:
+            return time
+        time = longer
+
+
+def _age_of(runs: Ints, of_run: Ints, lags: Ints) -> int:
+    among = np.isin(of_run, runs)
+    return settled_age(of_run[among], lags[among])

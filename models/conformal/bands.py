@@ -24,6 +24,7 @@ from ringfence.models.conformal.strata import EVERYBODY, Stratum
 Ints = NDArray[np.int64]
 
 EXPECTED_NODES = 3.0  # over alpha: what a band is expected to hold; 30 at alpha .1
+EXPECTED_IN_LIVING_SETS = 6.0  # the same where known nodes join: fewer full sets when levels sink
 FEWEST_NODES = 1.5  # over alpha: a band that holds fewer joins another
 FEWEST_FOR_BANDS = 6.0  # over alpha: with fewer calibration nodes there are no bands
 
@@ -37,13 +38,17 @@ def has_bands(calibration: int, alpha: float) -> bool:
     return calibration >= math.ceil(FEWEST_FOR_BANDS / alpha - 1e-9)
 
 
-def cut_degrees(counts: Ints, calibration: int, alpha: float) -> Ints:
+def cut_degrees(
+    counts: Ints, calibration: int, alpha: float, expected: float = EXPECTED_NODES
+) -> Ints:
     """Return the lowest degree of each band, ascending; the first is 0.
 
     Args:
         counts: nodes of the graph with degree 0, 1, 2, … [largest degree + 1].
         calibration: how many calibration nodes there are, whoever they are.
         alpha: the smallest share that may be missed.
+        expected: over alpha, how many calibration nodes a band is expected to hold; with too few
+            for two such bands, `EXPECTED_NODES`.
 
     >>> cut_degrees(np.array([10, 400, 300, 200, 90]), calibration=100, alpha=0.1)
     array([0, 2])
@@ -54,7 +59,9 @@ def cut_degrees(counts: Ints, calibration: int, alpha: float) -> Ints:
     lows = [0]
     if total == 0 or not has_bands(calibration, alpha):
         return np.array(lows, np.int64)
-    needed = math.ceil(EXPECTED_NODES / alpha - 1e-9) * total  # in units of 1 / total nodes
+    if calibration < 2 * expected / alpha - 1e-9:
+        expected = EXPECTED_NODES
+    needed = math.ceil(expected / alpha - 1e-9) * total  # in units of 1 / total nodes
     inside, left = 0, total * calibration
     for degree in np.flatnonzero(counts).tolist():
         nodes = int(counts[degree]) * calibration

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.arrays import as_array
-from ringfence.models.conformal.bands import band_strata, cut_degrees
+from ringfence.models.conformal.bands import EXPECTED_NODES, band_strata, cut_degrees
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.conformal.strata import (
     Stratum,
@@ -40,13 +40,15 @@ class Promise:
 
     alphas: shares that may be missed, the first one first · levels: what p-values are compared
     with, by alpha and class [alphas, classes]; None where it is alpha itself · exact_test_weight:
-    EdgeEx with the due node's own weight.
+    EdgeEx with the due node's own weight · band_nodes: over the smallest alpha, calibration nodes
+    that a band of degrees is expected to hold.
     """
 
     alphas: tuple[float, ...]
     rule: CalibrationRule
     levels: Floats | None = None
     exact_test_weight: bool = False
+    band_nodes: float = EXPECTED_NODES
 
     def level_table(self, classes: int) -> Floats:
         """Return the levels by alpha and class [alphas, classes]."""
@@ -155,7 +157,7 @@ def rule_strata(
     if promise.rule == "EdgeEx":
         return [_edge_stratum(promise, degrees, drift)]
     alpha = min(promise.alphas)
-    lows = cut_degrees(degrees.counts, n, alpha)
+    lows = cut_degrees(degrees.counts, n, alpha, promise.band_nodes)
     strata = band_strata(lows, degrees.calibration, degrees.due, alpha)
     if drift is None:
         return strata

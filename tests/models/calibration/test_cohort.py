@@ -45,3 +45,15 @@ def test_the_first_runs_wait_until_one_is_old_enough_to_tell():
 def test_before_any_class_is_known_there_is_no_age():
     assert settled_age(*labels([], [])) == 0
     assert not settled(9, *labels([], [])).any()
+
+
+def test_young_runs_do_not_hide_that_most_classes_come_later():
+    """Of young runs only the early class is known; counted like old ones, they would all settle."""
+    of_run, lags = labels([1] + [5] * 9, *[[1]] * 4)
+    assert settled(5, of_run, lags).tolist() == [True] + [False] * 4
+
+
+def test_a_delay_that_grows_is_noticed_though_most_runs_had_a_short_one():
+    short, long_, young = [1] * 9, [1] + [10] * 9, [1]
+    of_run, lags = labels(*[short] * 100, *[long_] * 40, *[young] * 9)
+    assert not settled(149, of_run, lags)[-9:].any()
