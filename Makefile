@@ -21,9 +21,9 @@ help: ## this list
 demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
 	$(BIN)/ringfence demo
 
-test: lint ## the whole suite but test-statistics, against real Neo4j, SQLite and PostgreSQL, with coverage
+test: lint ## the suite but for what takes minutes (test-slow), against real Neo4j, SQLite and PostgreSQL, with coverage
 	$(BIN)/coverage erase
-	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "not statistics" -n $(WORKERS) --dist worksteal $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "not statistics and not long" -n $(WORKERS) --dist worksteal $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 
@@ -36,8 +36,8 @@ lint: $(VENV)/.dev ## ruff, mypy, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-slow: $(VENV)/.dev ## the slow tests, with those of test-statistics
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow $(ARGS)
+test-slow: $(VENV)/.dev ## the slow tests, with those that take minutes and those of test-statistics
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow -n $(WORKERS) --dist worksteal $(ARGS)
 
 test-statistics: $(VENV)/.dev ## the simulated sequences that make test leaves out
 	$(BIN)/python -m pytest -m statistics $(ARGS)

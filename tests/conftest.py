@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for fixture, marker in SERVER_FIXTURES.items():
             if fixture in getattr(item, "fixturenames", ()):
                 item.add_marker(marker)
-        if item.get_closest_marker("statistics"):
+        if item.get_closest_marker("statistics") or item.get_closest_marker("long"):
             item.add_marker("slow")
         # this fixture asks for its server when it runs: SQLite's half needs none
         if "sql_url" in getattr(item, "fixturenames", ()) and _parameter(item) == "postgresql":

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-MARKERS = ("neo4j", "postgres", "browser", "slow", "statistics")
+MARKERS = ("neo4j", "postgres", "browser", "slow", "long", "statistics")
 LANES = {
-    "make test": lambda marks: "statistics" not in marks,
+    "make test": lambda marks: not marks & {"statistics", "long"},
     "make test-fast": lambda marks: not marks & {"neo4j", "postgres", "browser", "slow"},
 }
 ROOT = Path(__file__).resolve().parents[1]

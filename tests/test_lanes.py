@@ -12,7 +12,7 @@ CONFTEST = (ROOT / "tests/conftest.py").read_text(encoding="utf-8")
 (FAST_LANE,) = re.findall(
     r"^FAST_LANE := (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
 )
-MARKERS = ("neo4j", "postgres", "browser", "slow", "statistics")
+MARKERS = ("neo4j", "postgres", "browser", "slow", "long", "statistics")
 LANES = {
     "test_plain": set(),
     "test_graph": {"neo4j"},
@@ -25,7 +25,8 @@ LANES = {
     "test_only_sqlite[sqlite]": set(),
     "test_own_graph": set(),
     "test_page": {"browser"},
-    "test_long": {"slow", "statistics"},
+    "test_simulated": {"slow", "statistics"},
+    "test_of_minutes": {"slow", "long"},
     "test_whole_class": {"neo4j"},
 }
 TESTS = """
@@ -52,7 +53,9 @@ def test_store_through_another_fixture(store): pass
 def test_only_sqlite(sql_url): pass
 def test_page(page): pass
 @pytest.mark.statistics
-def test_long(): pass
+def test_simulated(): pass
+@pytest.mark.long
+def test_of_minutes(): pass
 
 class TestWhole:
     @pytest.fixture(autouse=True)

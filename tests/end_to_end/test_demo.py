@@ -31,6 +31,7 @@ def read_until(terminal, process, found, seconds):
     return text
 
 
+@pytest.mark.long
 @pytest.mark.neo4j
 def test_on_a_terminal_the_demo_stays_open_until_ctrl_c(tmp_path):
     ours, theirs = pty.openpty()

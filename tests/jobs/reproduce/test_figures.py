@@ -38,7 +38,7 @@ def tiny(plan):
     return data, plan.model(data, 0)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_figure_is_drawn_and_stands_in_the_page(plan, tmp_path):
     results, skipped = run_datasets(plan, lambda *_: None)
     drawn = draw_all(plan, results, tmp_path, lambda *_: None)
@@ -87,6 +87,7 @@ def test_the_printed_rank_and_clamping_break_where_n_is_small(plan):
         assert measured == pytest.approx(exact, abs=0.025)
 
 
+@pytest.mark.long
 def test_union_covers_more_and_intersection_less_than_the_vote(plan):
     panel = subgraphs_figure(plan, "tiny").panels[0]
     names = [name for _, name in panel.ticks]
@@ -103,6 +104,7 @@ def test_class_by_class_arrival_raises_the_alarm_and_shuffled_arrival_does_not(p
     assert lines["shuffled"].y.max() < level
 
 
+@pytest.mark.long
 def test_growing_calibration_scatters_less(plan):
     panel = growing_figure(plan, "tiny").panels[0]
     ends = {

@@ -80,7 +80,7 @@ def test_a_small_dataset_from_nothing_to_the_table(folder, tmp_path):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/**/*.*")} == cached
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others(folder, tmp_path):
     def table(seed, where):
         return _reproduce(
@@ -123,6 +123,7 @@ def test_attributes_of_the_large_datasets_keep_their_values(folder):
     (folder / "weighted.npz").unlink()
 
 
+@pytest.mark.long
 def test_what_an_interrupted_run_left_is_shown_without_running_more(folder, tmp_path):
     options = ("--datasets", "tiny", "--data", folder, "--no-figures", "--output", tmp_path,
                "--json", "--edge-sequences", 1)  # fmt: skip

@@ -43,7 +43,7 @@ def edited(path, setting):
     return text
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @sqlite
 def test_a_running_scheduler_goes_on_as_it_started_and_says_so(grown, tmp_path):
     workspace, settings = grown.workspace, grown.workspace.settings

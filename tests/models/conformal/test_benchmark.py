@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_benchmark_runs_on_a_small_graph(tmp_path):
     command = [sys.executable, "-m", "benchmarks.conformal", "--nodes", "3000"]
     command += ["--calibration", "400", "--rounds", "1", "--json", str(tmp_path / "out.json")]
