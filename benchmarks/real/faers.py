@@ -80,6 +80,15 @@ def load_cases(graph: Graph, data: Cases, keys: Iterable[int]) -> None:
         write_relationships(graph, case, type_, target, sorted(pairs))
 
 
+def joined_tables(data: Cases) -> dict[str, pd.DataFrame]:
+    """Pairs of case and neighbour, by the kind of neighbour."""
+    return {
+        "drug": data.drugs[["primaryid", "name"]].dropna().drop_duplicates(),
+        "reaction": data.reactions[["primaryid", "description"]].dropna().drop_duplicates(),
+        "source": data.sources[["primaryid", "code"]].dropna().drop_duplicates(),
+    }
+
+
 def reveal(graph: Graph, data: Cases, keys: Iterable[int]) -> None:
     """Write the class of those cases that have one."""
     rows = [{"primaryid": key, "outcome": data.outcome[key]} for key in keys if key in data.outcome]

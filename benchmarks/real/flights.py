@@ -31,6 +31,7 @@ KEYS = {
 }
 AFTERWARDS = ("dep_time", "dep_delay", "arr_time", "arr_delay", "air_time")
 PLANNED = ("month", "day", "sched_dep_time", "sched_arr_time", "flight", "distance")
+OWN_COLUMNS = (*PLANNED, "time_hour")
 ON_TIME_MINUTES, LATE_MINUTES = 0, 45
 
 
@@ -84,7 +85,7 @@ def _status(delay: float) -> str:
 
 
 def load_context(graph: Graph, data: Flights) -> None:
-    """Write airports, airlines, planes and weather, and where the weather is."""
+    """Write airports, airlines, planes and weather."""
     index_keys(graph, KEYS)
     write_nodes(graph, "Airline", rows_of(data.airlines))
     airports = data.airports.drop(columns=["lat", "lon"])
@@ -155,3 +156,21 @@ def plain(name: str, value: Any) -> Any:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+def one_hop_table(data: Flights, flights: pd.DataFrame) -> pd.DataFrame:
+    """Own columns and those of all neighbours, joined by hand as only a person could."""
+    table = flights[[*OWN_COLUMNS, "carrier", "origin", "dest", "tailnum"]].copy()
+    table["hour of departure"] = pd.to_datetime(table.pop("time_hour")).dt.hour
+    weather = data.weather.set_index("id").drop(columns=["time_hour", "origin"])
+    keys = flights["origin"] + " " + flights["time_hour"]
+    around = {
+        "weather": (weather.drop(columns=["year", "month", "day", "hour"]), keys),
+        "plane": (data.planes.set_index("tailnum"), flights["tailnum"]),
+        "to": (data.airports.set_index("faa").drop(columns=["name"]), flights["dest"]),
+    }
+    for name, (context, wanted) in around.items():
+        found = context.reindex(wanted.to_numpy()).reset_index(drop=True)
+        found.index = table.index
+        table = table.join(found.add_prefix(f"{name} "))
+    return table.drop(columns="tailnum")

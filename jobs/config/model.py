@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 from pydantic import Field, model_validator
 
 from ringfence.jobs.config.section import Fraction01, Section
@@ -32,11 +34,12 @@ class ModelSettings(Section):
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
     patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
-    batch_size: int = Field(
-        0,
-        ge=0,
+    batch_size: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
+        "auto",
         description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
-        "that don't fit a full pass; 0 trains on the whole subgraph in each step.",
+        "that don't fit a full pass; 0 trains on the whole subgraph in each step. `auto`: full "
+        "passes, and with `[[graph.nodes]]` batches of 512 where a full pass would take more than "
+        "4 GB.",
     )
     class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
     seed: int = Field(
@@ -54,6 +57,11 @@ class ModelSettings(Section):
     train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
     validation: Fraction01 = Field(0.2, description="Share for early stopping.")
     calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")
+
+    @property
+    def fixed_batch_size(self) -> int | None:
+        """The batch size; None where the size of the graph decides."""
+        return None if self.batch_size == "auto" else self.batch_size
 
     @property
     def typed_network(self) -> str:

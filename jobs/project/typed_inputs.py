@@ -26,6 +26,9 @@ Float32s = NDArray[np.float32]
 
 ENCODER = "encoder."  # what the names of the encoders' arrays begin with, then label and name
 MANIFEST_KEY = "typed"
+BYTES_PER_STEP = 16e6  # of raw columns that are encoded at a time
+MAX_BYTES_TO_FIT = 128e6  # of raw columns; as Python's own values they take about eight times that
+MIN_ROWS_TO_FIT = 1_000
 
 
 def schema_of(mapping: TypedMapping) -> TypedSchema:
@@ -52,8 +55,14 @@ class TypedEncoders:
         return tuple(table.width for table in self.tables)
 
     def encode(self, typed: TypedMirror, label: int, rows: Ints) -> Float32s:
-        """Return the encoded rows of some nodes of a label [n, width]."""
-        return self.tables[label].transform(typed.columns(label, rows), len(rows))
+        """Return the encoded rows of some nodes of a label [n, width], so many at a time."""
+        out = np.empty((len(rows), self.tables[label].width), np.float32)
+        step = max(1, int(BYTES_PER_STEP / max(typed.tables[label].mean_bytes, 1)))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            columns = typed.columns(label, part)
+            out[start : start + step] = self.tables[label].transform(columns, len(part))
+        return out
 
     def blank(self) -> tuple[Float32s, ...]:
         """By label, the row of a node none of whose columns are known."""
@@ -94,14 +103,15 @@ class TypedEncoders:
 def fit_encoders(typed: TypedMirror, mapping: TypedMapping, training: Ints) -> TypedEncoders:
     """Fit the encoders: of the classified label on training nodes, of context on all nodes.
 
-    Rows are taken in the order of keys, so that the order of reading changes nothing.
+    Rows are taken in the order of keys, so that the order of reading changes nothing. Where they
+    hold more than `MAX_BYTES_TO_FIT`, evenly spaced ones are enough.
     """
     tables: list[TableEncoder] = []
     left_out: dict[str, str] = {}
     for label, node in enumerate(mapping.nodes):
         rows = training if label == CLASSIFIED else rows_by_key(typed, label)
-        columns = typed.columns(label, rows)
-        choices, left = _choose_columns(node, columns)
+        columns = typed.columns(label, _thinned(typed, label, rows))
+        choices, left = choose_columns(node, columns)
         left_out |= left
         try:
             tables.append(fit_table(columns, choices))
@@ -121,6 +131,14 @@ def fit_encoders(typed: TypedMirror, mapping: TypedMapping, training: Ints) -> T
     return TypedEncoders(tuple(tables), left_out)
 
 
+def _thinned(typed: TypedMirror, label: int, rows: Ints) -> Ints:
+    """Rows to fit on: all, or evenly spaced ones where their raw columns would fill the memory."""
+    most = max(MIN_ROWS_TO_FIT, int(MAX_BYTES_TO_FIT / max(typed.tables[label].mean_bytes, 1)))
+    if len(rows) <= most:
+        return rows
+    return rows[np.linspace(0, len(rows) - 1, most).astype(np.int64)]
+
+
 def rows_by_key(typed: TypedMirror, label: int) -> Ints:
     """Return the rows of a label in the order of their keys."""
     rows = typed.rows_of_label(label)
@@ -128,17 +146,17 @@ def rows_by_key(typed: TypedMirror, label: int) -> Ints:
     return rows[sorted(range(len(keys)), key=keys.__getitem__)]
 
 
-def _choose_columns(
+def choose_columns(
     node: NodeMapping, columns: Mapping[str, list[Any]]
 ) -> tuple[dict[str, ColumnChoice], dict[str, str]]:
     """Kinds of the columns, by the configuration or by their values; and what is left out."""
     choices: dict[str, ColumnChoice] = {}
     left: dict[str, str] = {}
     for column in node.columns:
-        if column.kind is not None:
+        if column.kind is not None and column.name in columns:
             choices[column.name] = ColumnChoice(column.kind, dict(column.options))
             continue
-        found = infer_kind(columns[column.name])
+        found = infer_kind(columns.get(column.name, []))
         if found.usable:
             choices[column.name] = ColumnChoice(found.kind, dict(column.options))
         else:

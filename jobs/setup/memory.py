@@ -7,6 +7,7 @@ from pathlib import Path
 
 BASE_BYTES = 1.02e9  # Python with torch, PyG and numba loaded
 MAX_SUM_ROWS = 1 << 18  # as models.inference.state.SUMS, which is not imported: it brings torch
+CONTROL_GROUP = Path("/sys/fs/cgroup")
 MESSAGE_COPIES = 3  # [edges, width] in PyG's gather and scatter at a time, with gradients
 
 
@@ -54,13 +55,32 @@ def predict(
 
 
 def available() -> float:
-    """Return the bytes of memory that are available now; infinity where the system doesn't say."""
+    """Return the bytes of memory that are available now; infinity where the system doesn't say.
+
+    A container may have less than its machine.
+    """
+    return min(_free_on_machine(), _free_in_container())
+
+
+def _free_on_machine() -> float:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
     except OSError:
         return float("inf")
     kilobytes = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
     return int(kilobytes[0]) * 1024 if kilobytes else float("inf")
+
+
+def _free_in_container() -> float:
+    """What the limit of the control group leaves; its file cache can be taken back."""
+    try:
+        most = (CONTROL_GROUP / "memory.max").read_text(encoding="ascii").strip()
+        used = int((CONTROL_GROUP / "memory.current").read_text(encoding="ascii"))
+        told = (CONTROL_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
+    except (OSError, ValueError):
+        return float("inf")
+    cache = sum(int(line.split()[1]) for line in told if line.startswith("inactive_file "))
+    return int(most) - used + cache if most.isdigit() else float("inf")
 
 
 def format_bytes(size: float) -> str:

@@ -16,6 +16,8 @@ from ringfence.connector.mirror import Mirror
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.network_inputs import Scaling, edge_index, induced, uniforms_of
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.setup import memory
+from ringfence.jobs.training.room import refuse_without_memory
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.typed_fit import TypedFit, fit_typed, typed_outputs_inside
 from ringfence.models.arrays import as_array
@@ -86,7 +88,9 @@ def fit_network(
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[split.train])
     cut = len(split.train)
-    batches = {"batch_size": settings.batch_size} if settings.batch_size else {}
+    batches = {"batch_size": size} if (size := settings.fixed_batch_size) else {}
+    if not batches:
+        refuse_without_memory(_full_pass_bytes(mirror, settings, split, len(rows)))
     with threads_for(edges.shape[1], settings.hidden):
         trained = (train_in_batches if batches else train)(
             _new_network(settings, mirror.width, len(split.classes)),
@@ -106,6 +110,15 @@ def fit_network(
         )
     weights = {name: as_array(value) for name, value in trained.state.items()}
     return FittedNetwork(weights, scaling, trained)
+
+
+def _full_pass_bytes(mirror: Mirror, settings: ModelSettings, split: Split, rows: int) -> float:
+    """What training on the subgraph of so many rows takes besides Python itself."""
+    nodes = max(mirror.node_count, 1)
+    need = memory.predict(
+        nodes, mirror.edge_count, mirror.width, settings.hidden, len(split.classes), rows / nodes
+    )
+    return need.train - memory.BASE_BYTES
 
 
 def calibrate_naively(

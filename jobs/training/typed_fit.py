@@ -20,6 +20,7 @@ from ringfence.jobs.project.typed_inputs import (
     rows_by_key,
     schema_of,
 )
+from ringfence.jobs.training.room import refuse_without_memory
 from ringfence.jobs.training.split import Split
 from ringfence.models.arrays import as_array
 from ringfence.models.networks.threads import threads_for
@@ -28,10 +29,14 @@ from ringfence.models.schema import CLASSIFIED, TypedSchema
 from ringfence.models.training.loop import Epoch, Trained
 from ringfence.models.training.typed import train_typed, train_typed_in_batches
 from ringfence.models.training.typed_data import ALWAYS, TypedData, select_typed
+from ringfence.models.training.typed_memory import (
+    NEIGHBOURS_PER_CHANNEL,
+    TrainingSize,
+    choose_batch_size,
+    predict_bytes,
+)
 
 Ints = NDArray[np.int64]
-
-NEIGHBOURS_PER_CHANNEL = 10  # of a sampled block, in each hop
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +86,20 @@ def fit_typed(
     """Train on the subgraph of train and validation nodes and all context, and on nothing else."""
     schema = schema_of(mapping)
     encoders = fit_encoders(typed, mapping, split.train)
+    rows = np.concatenate([split.train, split.validation])
+    batch_size = _batch_size(typed, schema, encoders, settings, len(rows))
     context_rows = tuple(rows_by_key(typed, label) for label in range(1, len(schema.labels)))
     context = tuple(
         encoders.encode(typed, label, rows) for label, rows in enumerate(context_rows, start=1)
     )
     fitted = TypedFit(schema, encoders, context_rows, context)
-    rows = np.concatenate([split.train, split.validation])
     data = fitted.select(typed, mapping, rows)
     network = new_typed_network(settings, fitted, len(split.classes))
     cut, edges = len(split.train), sum(pair.shape[1] for pair in data.edges)
     more: dict[str, Any] = {}
-    if settings.batch_size:
+    if batch_size:
         fanouts = (NEIGHBOURS_PER_CHANNEL,) * settings.layers
-        more = {"batch_size": settings.batch_size, "fanouts": fanouts}
+        more = {"batch_size": batch_size, "fanouts": fanouts}
     with threads_for(edges, settings.hidden):
         trained = (train_typed_in_batches if more else train_typed)(
             network,
@@ -112,6 +118,29 @@ def fit_typed(
             **more,
         )
     return fitted, trained
+
+
+def _batch_size(
+    typed: TypedMirror,
+    schema: TypedSchema,
+    encoders: TypedEncoders,
+    settings: ModelSettings,
+    classified: int,
+) -> int:
+    """The batch size, 0 for full passes; refused where neither has the memory it needs."""
+    context = range(1, len(schema.labels))
+    counts = typed.base.raw_counts or {}
+    size = TrainingSize(
+        schema,
+        (classified, *(typed.count(label) for label in context)),
+        encoders.widths,
+        [counts.get(index, 0) for index in range(len(schema.relations))],
+        settings.hidden,
+        settings.layers,
+    )
+    batch_size = choose_batch_size(size, settings.fixed_batch_size)
+    refuse_without_memory(predict_bytes(size, batch_size))
+    return batch_size
 
 
 def typed_outputs_inside(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, cast
 
 import torch
 from torch import Tensor
@@ -69,11 +69,31 @@ class TypedSAGE(torch.nn.Module):
             if isinstance(module, torch.nn.Linear):
                 module.reset_parameters()
 
-    def forward(self, x: Mapping[str, Tensor], edges: Mapping[EdgeType, Tensor]) -> Tensor:
-        """Logits of the classified label's nodes; a channel without edges may be left out."""
+    def first_means(
+        self, x: Mapping[str, Tensor], edges: Mapping[EdgeType, Tensor]
+    ) -> dict[str, Tensor]:
+        """What the first layer hears, by channel: the same in every epoch over one graph."""
+        rows = {place: x[label] for place, label in enumerate(self.schema.labels) if label in x}
+        first = cast(TypedSAGELayer, self.layers[0])
+        return {
+            place: first.mean(place, rows, edges)
+            for place in first.channels
+            if first.has(place, edges)
+        }
+
+    def forward(
+        self,
+        x: Mapping[str, Tensor],
+        edges: Mapping[EdgeType, Tensor],
+        means: Mapping[str, Tensor] | None = None,
+    ) -> Tensor:
+        """Logits of the classified label's nodes; a channel without edges may be left out.
+
+        ``means``: from `first_means` of the same ``x`` and ``edges``; without, they are computed.
+        """
         rows = {place: x[label] for place, label in enumerate(self.schema.labels) if label in x}
         for number, layer in enumerate(self.layers):
-            rows = layer(rows, edges)
+            rows = layer(rows, edges, means if number == 0 else None)
             if number + 1 < len(self.layers):
                 rows = {
                     place: functional.dropout(one.relu(), self.dropout, self.training)
@@ -105,27 +125,54 @@ class TypedSAGELayer(torch.nn.Module):
         )
 
     def forward(
-        self, rows: Mapping[int, Tensor], edges: Mapping[EdgeType, Tensor]
+        self,
+        rows: Mapping[int, Tensor],
+        edges: Mapping[EdgeType, Tensor],
+        means: Mapping[str, Tensor] | None = None,
     ) -> dict[int, Tensor]:
         """Rows of the labels that this layer computes."""
         out = {int(label): root(rows[int(label)]) for label, root in self.roots.items()}
-        for place, weights in self.channels.items():
-            channel, name = self.schema.channels[int(place)], self.schema.edge_types[int(place)]
-            if name not in edges or not edges[name].size(1):
+        for place, module in self.channels.items():
+            if not self.has(place, edges):
                 continue
-            source, target = edges[name]
-            n = len(out[channel.target])
-            count = torch.bincount(target, minlength=n).to(out[channel.target].dtype)
-            share = count.clamp(min=1).reciprocal().unsqueeze(1)
-            mean = _summed(rows[channel.source], source, target, n) * share
-            out[channel.target] = out[channel.target] + weights(mean)
+            weights = cast(torch.nn.Linear, module)
+            target = self.schema.channels[int(place)].target
+            if means is not None:
+                told = weights(means[place])
+            elif weights.out_features < weights.in_features:  # fewer numbers along every edge
+                told = self.mean(place, rows, edges, weights)
+            else:
+                told = weights(self.mean(place, rows, edges))
+            out[target] = out[target] + told
             if place in self.degrees:
-                told = self.degrees[place](torch.log1p(count).unsqueeze(1))
-                out[channel.target] = out[channel.target] + told
+                count = self._counts(place, edges, len(out[target]), told.dtype)
+                out[target] = out[target] + self.degrees[place](torch.log1p(count).unsqueeze(1))
         return out
 
+    def has(self, place: str, edges: Mapping[EdgeType, Tensor]) -> bool:
+        """Whether a channel has edges."""
+        name = self.schema.edge_types[int(place)]
+        return name in edges and bool(edges[name].size(1))
 
-def _summed(rows: Tensor, source: Tensor, target: Tensor, n: int) -> Tensor:
-    """Sums of the sources' rows by receiver [n, width]."""
-    total = rows.new_zeros(n, rows.size(1))
-    return total.index_add(0, target, rows[source])
+    def mean(
+        self,
+        place: str,
+        rows: Mapping[int, Tensor],
+        edges: Mapping[EdgeType, Tensor],
+        weights: torch.nn.Module | None = None,
+    ) -> Tensor:
+        """Means of the sources by receiver through one channel; of their products with weights."""
+        channel = self.schema.channels[int(place)]
+        source, target = edges[self.schema.edge_types[int(place)]]
+        values = rows[channel.source] if weights is None else weights(rows[channel.source])
+        n = len(rows[channel.target])
+        total = values.new_zeros(n, values.size(1)).index_add(0, target, values[source])
+        count = self._counts(place, edges, n, values.dtype)
+        return total * count.clamp(min=1).reciprocal().unsqueeze(1)
+
+    def _counts(
+        self, place: str, edges: Mapping[EdgeType, Tensor], n: int, kind: torch.dtype
+    ) -> Tensor:
+        """How many sources each receiver has through a channel [n]."""
+        target = edges[self.schema.edge_types[int(place)]][1]
+        return torch.bincount(target, minlength=n).to(kind)

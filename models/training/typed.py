@@ -7,6 +7,7 @@ labels, the context, belong to it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from ringfence.models.networks.typed_sage import TypedSAGE
 from ringfence.models.schema import CLASSIFIED
 from ringfence.models.training.full_batch import recipe_for
 from ringfence.models.training.loop import Epoch, Recipe, Trained, fit
-from ringfence.models.training.typed_blocks import TimedGraph, sample_typed_block, timed_graph
+from ringfence.models.training.typed_blocks import TypedBlock, sample_typed_block, timed_graph
 from ringfence.models.training.typed_data import TypedData
 
 __all__ = ["train_typed", "train_typed_in_batches"]
@@ -59,16 +61,20 @@ def train_typed(
     )  # fmt: skip
     x, edges = data.tensors()
     weight = recipe.class_weight_tensor(x[data.schema.labels[CLASSIFIED]])
+    same: tuple[Any, ...] = ()  # what every epoch would compute again
+    if isinstance(network, TypedSAGE):
+        same = (network.first_means(x, edges),)
 
     def learn(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> float:
         optimiser.zero_grad()
-        loss = functional.cross_entropy(model(x, edges)[train_nodes], y[train_nodes], weight)
+        logits = model(x, edges, *same)
+        loss = functional.cross_entropy(logits[train_nodes], y[train_nodes], weight)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         return loss.item()
 
     def validate(model: torch.nn.Module) -> tuple[float, float]:
-        return _judge(model(x, edges)[validation_nodes], y[validation_nodes], weight)
+        return _judge(model(x, edges, *same)[validation_nodes], y[validation_nodes], weight)
 
     return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"))
 
@@ -109,38 +115,32 @@ def train_typed_in_batches(
     train_rng, validation_rng = np.random.default_rng(seed % 2**64).spawn(2)
     train, held_out = train_nodes.numpy(), validation_nodes.numpy()
 
-    def batches(nodes: Ints, rng: np.random.Generator) -> Iterator[tuple[Inputs, Tensor]]:
+    def blocks(nodes: Ints, rng: np.random.Generator) -> Iterator[tuple[TypedBlock, Tensor]]:
         for part in np.split(nodes, range(batch_size, len(nodes), batch_size)):
-            yield _block_inputs(data, graph, part, fanouts, rng), y[torch.from_numpy(part)]
+            yield sample_typed_block(graph, part, fanouts, rng), y[torch.from_numpy(part)]
 
-    validation = list(batches(held_out, validation_rng))
+    validation = list(blocks(held_out, validation_rng))  # their columns are taken when needed
 
     def learn(model: torch.nn.Module, optimiser: torch.optim.Optimizer) -> float:
         total = 0.0
-        for (x, edges), truth in batches(train_rng.permutation(train), train_rng):
+        for block, truth in blocks(train_rng.permutation(train), train_rng):
             optimiser.zero_grad()
-            loss = functional.cross_entropy(model(x, edges)[: len(truth)], truth, weight)
+            logits = model(*_block_inputs(data, block))[: len(truth)]
+            loss = functional.cross_entropy(logits, truth, weight)
             loss.backward()  # type: ignore[no-untyped-call]
             optimiser.step()
             total += loss.item() * len(truth)
         return total / len(train)
 
     def validate(model: torch.nn.Module) -> tuple[float, float]:
-        logits = [model(x, edges)[: len(truth)] for (x, edges), truth in validation]
+        logits = [model(*_block_inputs(data, one))[: len(truth)] for one, truth in validation]
         return _judge(torch.cat(logits), y[validation_nodes], weight)
 
     return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"))
 
 
-def _block_inputs(
-    data: TypedData,
-    graph: TimedGraph,
-    seeds: Ints,
-    fanouts: Sequence[int],
-    rng: np.random.Generator,
-) -> Inputs:
+def _block_inputs(data: TypedData, block: TypedBlock) -> Inputs:
     """The tensors of a block; rows whose columns are later than their seed are blank."""
-    block = sample_typed_block(graph, seeds, fanouts, rng)
     x = {}
     for number, label in enumerate(data.schema.labels):
         rows = data.features[number][block.places[number]]

@@ -39,6 +39,11 @@ class RawTable:
     def __len__(self) -> int:
         return self.ends.rows
 
+    @property
+    def mean_bytes(self) -> float:
+        """Mean length of a record."""
+        return self.text.rows / max(len(self), 1)
+
     def append(self, texts: Sequence[bytes]) -> Ints:
         """Write records, as `encode_columns` gives them, and return their places."""
         ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts))) + self.text.rows

@@ -22,6 +22,7 @@ from ringfence.jobs.setup.checks.classes import check_known_classes
 from ringfence.jobs.setup.checks.columns import check_columns
 from ringfence.jobs.setup.checks.leaks import check_leaking_columns, check_leaking_relations
 from ringfence.jobs.setup.checks.lost import lost_without
+from ringfence.jobs.setup.checks.memory import check_typed_memory
 from ringfence.jobs.setup.finding import Finding
 from ringfence.jobs.setup.proposal.arrival import is_creation_time
 
@@ -58,6 +59,11 @@ def check_labels(
     for relation in typed.relations:
         yield from _check_relation(subject, relation)
     yield from check_leaking_relations(typed, classified)
+    yield from check_typed_memory(settings, typed, samples, _count_relations(subject))
+
+
+def _count_relations(subject: LabelsInGraph) -> list[int]:
+    return [count_relation(subject.graph, subject.typed, one) for one in subject.typed.relations]
 
 
 def _check_label(subject: LabelsInGraph, node: NodeMapping) -> Iterator[Finding]:

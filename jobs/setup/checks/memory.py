@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
 from ringfence.connector.errors import RingfenceError
+from ringfence.connector.mapping import NodeMapping, TypedMapping
 from ringfence.connector.neo4j.read.incremental import feature_width
 from ringfence.connector.neo4j.read.watermark import count_relationships
+from ringfence.connector.neo4j.sample import LabelSample
+from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.typed_inputs import choose_columns, schema_of
 from ringfence.jobs.setup import memory
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.finding import Finding
+from ringfence.models.encoders import EncoderRefused, fit_table
+from ringfence.models.training.typed_memory import TrainingSize, choose_batch_size, predict_bytes
 
 CLASSES_WHERE_UNKNOWN = 2
+TRAINED_SHARE = 0.7  # of the classified nodes, at most: train and validation
 
 
 def check_memory(subject: LabelInGraph) -> Iterator[Finding]:
@@ -44,3 +51,52 @@ def check_memory(subject: LabelInGraph) -> Iterator[Finding]:
         )
     else:
         yield Finding("ok", text)
+
+
+def check_typed_memory(
+    settings: Settings,
+    typed: TypedMapping,
+    samples: Mapping[str, LabelSample],
+    relationships: Sequence[int],
+) -> Iterator[Finding]:
+    """Predict what training on several labels needs, from counts and sampled columns."""
+    counts = [samples[node.label].count if node.label in samples else 0 for node in typed.nodes]
+    size = TrainingSize(
+        schema_of(typed),
+        [round(counts[0] * TRAINED_SHARE), *counts[1:]],
+        [_width(node, samples.get(node.label)) for node in typed.nodes],
+        relationships,
+        settings.model.hidden,
+        settings.model.layers,
+    )
+    batch_size = choose_batch_size(size, settings.model.fixed_batch_size)
+    needed = predict_bytes(size, batch_size) + memory.BASE_BYTES
+    how = f"batches of {batch_size}" if batch_size else "full passes"
+    text = f"training needs about {memory.format_bytes(needed)} of memory ({how})"
+    free = memory.available()
+    if needed > free:
+        yield Finding(
+            "warning",
+            f"{text}; {memory.format_bytes(free)} are free",
+            "[model] batch_size = 512, a smaller hidden, or fewer columns",
+        )
+    else:
+        yield Finding("ok", text)
+
+
+def _width(node: NodeMapping, sample: LabelSample | None) -> int:
+    """Encoded columns of a label; a vector has as many as its lists are long."""
+    if sample is None:
+        return 1
+    values = {
+        one.name: sample.properties[one.name].values
+        for one in node.columns
+        if one.name in sample.properties
+    }
+    choices, _ = choose_columns(node, values)
+    try:
+        width = fit_table(values, choices).width
+    except EncoderRefused:
+        return 1  # `check_columns` has said it
+    long = [sample.properties[name].sizes for name, one in choices.items() if one.kind == "vector"]
+    return width + sum(max(sizes, default=0) for sizes in long)
