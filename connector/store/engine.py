@@ -15,6 +15,10 @@ from ringfence.connector.store.dialects import DIALECTS, Dialect
 
 URLS = " or ".join(dialect.example_url for dialect in DIALECTS.values())
 
+_CANONICAL = json.JSONEncoder(
+    allow_nan=False, sort_keys=True, separators=(",", ":"), ensure_ascii=False
+)
+
 
 class Store:
     """A connection pool to the store; every write happens inside `transaction()`."""
@@ -83,9 +87,7 @@ def open_store(url: str, password: str | None = None) -> Store:
 
 def dumps(value: Any) -> str:
     """Return canonical JSON: sorted, compact, and never NaN or infinity."""
-    return json.dumps(
-        value, allow_nan=False, sort_keys=True, separators=(",", ":"), ensure_ascii=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def _dialect_of(address: URL) -> Dialect:

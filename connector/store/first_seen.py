@@ -1,35 +1,43 @@
 """When nodes were first seen, for graphs without creation times.
 
 The mirror has the same times, and is a cache; a rebuilt one asks here, so that delays, windows and
-half-lives stay what they were.
+half-lives stay what they were. Each time has an entry of the audit chain, with a digest of nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import insert, select
+from sqlalchemy import Connection, insert, select
 
+from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import split
-from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import first_seen
+from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.tables import audit, first_seen
 from ringfence.connector.store.writer import Writer
+
+KIND = "seen"
 
 
 def record_first_seen(writer: Writer, times: Mapping[str, int]) -> None:
-    """Write when a run saw nodes first; a node that is on record keeps its time."""
+    """Write when a run saw nodes first, and seal it; a node that is on record keeps its time."""
     project = writer.lease.project
-    for part in split(sorted(times)):
-        known = find_first_seen(writer.store, project, part)
-        rows = [
-            {"project": project, "node_key": key, "seen_ns": times[key]}
-            for key in part
-            if key not in known
-        ]
-        if rows:
-            with writer.store.transaction() as connection:
-                writer.begin(connection)
-                connection.execute(insert(first_seen), rows)
+    known = find_first_seen(writer.store, project, sorted(times))
+    new = {key: time for key, time in times.items() if key not in known}
+    if not new:
+        return
+    with writer.store.transaction() as connection:
+        writer.begin(connection)
+        rows = [{"project": project, "node_key": key, "seen_ns": new[key]} for key in sorted(new)]
+        for part in split(rows):
+            connection.execute(insert(first_seen), part)
+        stored = nodes_by_time(connection, project)
+        to_seal = set(new.values()) if _has_entry(connection, project) else set(stored)
+        for seen_ns in sorted(to_seal):
+            keys = stored[seen_ns]
+            facts = {"seen_ns": seen_ns, "nodes": len(keys), "rows": keys_digest(keys)}
+            chain.append(connection, project, writer.key, KIND, facts)
 
 
 def find_first_seen(store: Store, project: str, keys: Sequence[str]) -> dict[str, int]:
@@ -42,3 +50,26 @@ def find_first_seen(store: Store, project: str, keys: Sequence[str]) -> dict[str
         with store.reading() as connection:
             found.update((row.node_key, row.seen_ns) for row in connection.execute(query))
     return found
+
+
+def nodes_by_time(connection: Connection, project: str) -> dict[int, list[str]]:
+    """Return the keys of all nodes on record by the time at which a run saw them first."""
+    query = select(first_seen.c.seen_ns, first_seen.c.node_key).where(
+        first_seen.c.project == project
+    )
+    found: dict[int, list[str]] = {}
+    for seen_ns, key in connection.execute(query):
+        found.setdefault(seen_ns, []).append(key)
+    return found
+
+
+def keys_digest(keys: Iterable[str]) -> str:
+    """Return one hash over node keys, in their order."""
+    return hashlib.sha256(dumps(sorted(keys)).encode()).hexdigest()
+
+
+def _has_entry(connection: Connection, project: str) -> bool:
+    """Whether any time is sealed; rows of the version that sealed none are sealed with the next."""
+    marked = audit.c.body.contains(f'"kind":"{KIND}"')
+    query = select(audit.c.n).where(audit.c.project == project, marked).limit(1)
+    return connection.execute(query).first() is not None

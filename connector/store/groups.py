@@ -15,16 +15,15 @@ from ringfence.connector.store.tables import grouping, prediction
 from ringfence.connector.store.writer import Writer
 
 
-def record_groups(writer: Writer, groups: Sequence[NodeGroup]) -> None:
-    """Write groups beside the predictions; what a crash left half-way is replaced."""
+def record_groups(writer: Writer, keys: Sequence[str], groups: Sequence[NodeGroup]) -> None:
+    """Write the groups of the nodes `keys`; what stood there, left by a crash, is replaced."""
     project = writer.lease.project
     with writer.store.transaction() as connection:
         writer.begin(connection)
+        for block in split(keys):
+            before = grouping.c.node_key.in_(block)
+            connection.execute(delete(grouping).where(grouping.c.project == project, before))
         for part in split(groups):
-            keys = {group.node_key for group in part}
-            connection.execute(
-                delete(grouping).where(grouping.c.project == project, grouping.c.node_key.in_(keys))
-            )
             connection.execute(
                 insert(grouping),
                 [

@@ -181,7 +181,8 @@ def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress)
     ):
         blocks = predictions.payload_keys(workspace.store, workspace.project, seq, rows)
         for keys in blocks if names else ():
-            record_groups(writer, node_groups(workspace.graph, workspace.mapping, names, keys))
+            found = node_groups(workspace.graph, workspace.mapping, names, keys)
+            record_groups(writer, keys, found)
             done += len(keys)
             progress("groups", done, 0)
         coverage.set_mark(writer, grouped_seq=seq)

@@ -47,6 +47,8 @@ def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator
     for seq, count in sorted(reader.count_predictions().items()):
         if seq not in decided:
             yield f"prediction: {count} rows of run {seq}, which was never decided"
+    for seq in sorted(reader.runs_with_thresholds() - set(decided)):
+        yield f"threshold or further_set: rows of run {seq}, which was never decided"
     for seq, body in decided.items():
         run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone)
         rows, labels = reader.predictions(seq), reader.labels_of_run(seq)

@@ -26,9 +26,17 @@ from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 from ringfence.jobs.integrity.correction_check import find_correction_edits
+from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
 
 FIRING = "firing"
+RUN_DEFAULTS: Mapping[str, Any] = {
+    "options": NO_OPTIONS, "alphas": None, "level": None, "lowest_level": None,
+    "n_thresholds": None, "promise": "marginal", "calibration_set": "frozen", "adapt": False,
+    "levels": None, "weights": "none", "shift": None,
+}  # fmt: skip
+"""What columns hold that runs of older versions neither had nor sealed."""
+COVERAGE_DEFAULTS: Mapping[str, Any] = {"first_alpha": True}
 
 
 def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
@@ -38,6 +46,7 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
         "members": _member_edits,
         "corrections": find_correction_edits,
         "joined nodes": _joined_edits,
+        "first sightings": find_first_seen_edits,
         "labels": _label_edits,
         "groups": _group_edits,
         "rescores": _rescore_edits,
@@ -86,9 +95,8 @@ def _run_edits(record: AuditRecord) -> Iterator[str]:
         elif seq not in recorded:
             yield f"run {seq} stands in SQL, but was never decided"
         else:
-            sealed = dict(recorded[seq]["run"])
+            sealed = RUN_DEFAULTS | recorded[seq]["run"]
             sealed.pop("timings", None)
-            sealed.setdefault("options", NO_OPTIONS)  # runs of older versions have none
             if "token" in recorded[seq]:
                 sealed["token"] = recorded[seq]["token"]
             if changed := [name for name, value in sealed.items() if row[name] != value]:
@@ -201,13 +209,15 @@ def _joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
             yield f"joined by run {seq}: {len(rows)} rows, but {sealed['nodes']} were recorded"
         elif joined_digest(rows) != sealed["rows"]:
             yield f"joined by run {seq}: node_key, evaluated_seq or label of some row changed"
+        if reader.joined_versions(seq) - {body["run"]["model"]}:
+            yield f"joined by run {seq}: version of some row is not the run's model"
 
 
 def _coverage_edits(record: AuditRecord) -> Iterator[str]:
     recorded: dict[tuple[Any, ...], tuple[Row, bool]] = {}
     for body in record.bodies("audited"):
         for row in body["coverage"]:
-            recorded[_coverage_id(row)] = row, "gone" in body
+            recorded[_coverage_id(row)] = COVERAGE_DEFAULTS | row, "gone" in body
         for seq, slice_, name, *alpha in body.get("gone", ()):
             for id_ in [one for one in recorded if one[:3] == (seq, slice_, name)]:
                 if not alpha or id_[3] == alpha[0]:  # older entries: a run had one alpha
@@ -264,8 +274,14 @@ def _block_edits(
 
 
 def _group_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
-    for seq, digest in {body["seq"]: body["groups"] for body in record.bodies("grouped")}.items():
-        if groups_digest(reader.groups_of_run(seq)) != digest:
+    recorded = {body["seq"]: body["groups"] for body in record.bodies("grouped")}
+    marks = (body["grouped_seq"] for body in record.bodies("marked"))
+    done = max(marks, default=0)  # the groups of later runs are not whole yet
+    nobody = groups_digest([])
+    for body in record.bodies("decided"):
+        seq = body["run"]["seq"]
+        known = seq in recorded or (seq <= done and "degrees" in body)  # older versions: none
+        if known and groups_digest(reader.groups_of_run(seq)) != recorded.get(seq, nobody):
             yield f"grouping: the groups of run {seq} are not those that were recorded"
 
 

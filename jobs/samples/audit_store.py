@@ -191,6 +191,7 @@ def _record_groups(
 ) -> None:
     record_groups(
         writer,
+        [one.node_key for one in sets],
         [
             NodeGroup(one.node_key, name, str(rng.choice(plan.regions)))
             for one in sets

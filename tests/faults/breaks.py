@@ -233,4 +233,6 @@ CONTROLS = (
     Control("no_corrections", "classes_changed", ""),
     Control("no_creation_times", "calibration_removed", ""),
     Control("one_folder", "two_projects", ""),
+    Control("no_checksums", "damaged_tables", ""),
+    Control("any_mapping", "schedule_reconfigured", ""),
 )

@@ -48,7 +48,8 @@ lease_seconds = {lease}
 
 NODES = """
 UNWIND $nodes AS node
-CREATE (n:{label} {{id: node.id, features: node.features,
+CREATE (n:{label} {{id: node.id, features: node.features, other: reverse(node.features),
+  region: CASE node.id % 2 WHEN 0 THEN 'north' ELSE 'south' END,
   created_at: coalesce(node.created, datetime.realtime())}})
 SET n.kind = node.kind
 WITH n, node WHERE node.other IS NOT NULL
@@ -74,7 +75,8 @@ class Case:
     """One project: grow its graph, let classes become known, run workers, remember the truth.
 
     `gone` are nodes that were deleted, `replaced` calibration nodes that were, whether or not their
-    key came again; `sibling` is another project in the same folder, with the same nodes.
+    key came again; `sibling` is another project in the same folder, with the same nodes, and takes
+    part in recovery and check where it was `sibling_hurt`, and at the end.
     """
 
     settings: Settings
@@ -89,6 +91,7 @@ class Case:
     gone: set[int] = field(default_factory=set)
     replaced: set[int] = field(default_factory=set)
     sibling: "Case | None" = None
+    sibling_hurt: bool = False
     first_seen: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     @property
@@ -163,7 +166,7 @@ class Case:
             ended = start(self.task("line", without=without)).outcome()
             if "took longer than the run's lease" not in ended.text:
                 break
-        if self.sibling is not None and ended.kind == "done":
+        if self.sibling is not None and self.sibling_hurt and ended.kind == "done":
             return self.sibling.recover(without)
         return ended
 

@@ -34,6 +34,7 @@ SHARES = {
 ONLY_ON = {"sql_backend_killed": "postgresql", "older_backup": "sqlite", "disk_full": "sqlite"}
 KINDS = {**kinds.KINDS, **CHANGES}
 PER_CASE = 40
+MAX_FAULTS_IN_A_ROW = 8
 VERBOSE = bool(os.environ.get("RINGFENCE_TEST_FAULT_ENDINGS"))
 
 
@@ -75,20 +76,22 @@ def hurt(case: Case, ground: Ground, wanted: list[str], tally: Tally) -> None:
     while wanted:
         group: list[str] = []
         settled = False
-        for _ in range(case.chance.randint(1, 6)):
+        for _ in range(case.chance.randint(1, MAX_FAULTS_IN_A_ROW)):
             if wanted and not settled:
                 kind = wanted.pop()
                 settled = _one(case, ground, kind, tally)
                 group.append(kind)
+        case.sibling_hurt |= not wanted
         if not settled:
             case.grow(4)
             ended = case.recover()
             if ended.kind != "done":
                 tally.violations["unfinished"] += 1
                 tally.say(f"{case.name} after {group}: recovery {ended.text}")
-        elif case.sibling is not None:  # the successor worked for its own project
-            case.sibling.recover()
+        if settled and case.sibling is not None and case.sibling_hurt:
+            case.sibling.recover()  # the successor worked for its own project
         tally.judge(case, " + ".join(group))
+        case.sibling_hurt = False
     tally.documents += len(case.first_seen)
 
 
@@ -120,7 +123,7 @@ def control(servers: Servers, ground: Ground, one: Control, seed: int) -> Counte
         checker.remember(case)
         case.grow(12)
         case.reveal()
-        tally = Tally()
+        tally, settled = Tally(), False
         if one.deed == "kill":
             clock = kinds.DAY if one.without == "own_clock" else 0.0
             kinds.kill_at_a_place(case, ground, one.place, without=one.without, clock=clock)
@@ -130,11 +133,11 @@ def control(servers: Servers, ground: Ground, one: Control, seed: int) -> Counte
         elif one.deed == "backup":
             kinds.older_backup(case, ground, one.without)
         else:
-            CHANGES[one.deed](case, ground, one.without)
+            settled = CHANGES[one.deed](case, ground, one.without).settled
         if one.without == "own_clock":
             time.sleep(LEASE_SECONDS)
             start(case.task("line", without=one.without)).outcome()
-        elif one.deed != "freeze":
+        elif one.deed != "freeze" and not settled:
             case.grow(4)
             case.recover(one.without)
         tally.judge(case, one.without)

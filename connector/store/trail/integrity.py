@@ -35,6 +35,7 @@ from ringfence.connector.store.chain import (
 from ringfence.connector.store.corrections import all_corrections
 from ringfence.connector.store.coverage import mark_facts
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.first_seen import nodes_by_time
 from ringfence.connector.store.groups import groups_of_run
 from ringfence.connector.store.models import MEMBER
 from ringfence.connector.store.tables import (
@@ -51,6 +52,7 @@ from ringfence.connector.store.tables import (
     prediction,
     rescore,
     run,
+    threshold,
 )
 from ringfence.connector.store.thresholds.recorded import read_thresholds
 from ringfence.connector.store.trail.keys import KeySource, current_key
@@ -181,7 +183,20 @@ class RecordReader:
 
     def joining_runs(self) -> set[int]:
         """Return the runs by which nodes joined the calibration."""
-        query = select(joined.c.seq).where(joined.c.project == self.project).distinct()
+        return self.runs_named_by(joined)
+
+    def runs_with_thresholds(self) -> set[int]:
+        """Return the runs that rows of `threshold` or `further_set` name."""
+        return self.runs_named_by(threshold) | self.runs_named_by(further_set)
+
+    def joined_versions(self, seq: int) -> set[str]:
+        """Return the models that nodes joined by a run."""
+        query = select(joined.c.version).where(joined.c.project == self.project)
+        return set(self.connection.execute(query.where(joined.c.seq == seq).distinct()).scalars())
+
+    def runs_named_by(self, table: Table) -> set[int]:
+        """Return the runs that rows of a table with a column `seq` name."""
+        query = select(table.c.seq).where(table.c.project == self.project).distinct()
         return {int(seq) for seq in self.connection.execute(query).scalars()}
 
     def member_versions(self) -> set[str]:
@@ -192,6 +207,10 @@ class RecordReader:
     def groups_of_run(self, seq: int) -> list[NodeGroup]:
         """Return the groups of a run's nodes."""
         return groups_of_run(self.connection, self.project, seq)
+
+    def nodes_by_first_seen(self) -> dict[int, list[str]]:
+        """Return node keys by the time at which a run saw them first."""
+        return nodes_by_time(self.connection, self.project)
 
     def rescore_blocks(self) -> list[list[Row]]:
         """Return the later evaluations by the time that they carry, oldest first."""

@@ -15,9 +15,8 @@ from sqlalchemy import Connection, func, select
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import chain, corrections
 from ringfence.connector.store.calibration.joined import all_joined_digest
-from ringfence.connector.store.models import member_digests
+from ringfence.connector.store.models import stored_member_digests
 from ringfence.connector.store.tables import audit, model
-from ringfence.connector.store.trail.integrity import RecordReader
 from ringfence.connector.store.trail.rotation import is_sealed
 from ringfence.connector.store.writer import Writer
 
@@ -67,34 +66,49 @@ def _chain_difference(connection: Connection, project: str, key: bytes) -> str |
 
 
 def _model_difference(connection: Connection, project: str, key: bytes, newest: Any) -> str | None:
-    sealed = newest_of_kind(connection, project, "trained")
-    if sealed is None or not is_sealed(connection, project, sealed, key):
-        return f"the audit chain has no entry that fits for model {newest.version}"
-    body = json.loads(sealed.body)
-    if body["version"] != newest.version:
-        return f"the newest model is {newest.version}, but the chain has {body['version']} as such"
+    version = newest.version
+    body, _ = _newest_sealed(connection, project, key, "trained")
+    if body is None:
+        return f"the audit chain has no entry that fits for model {version}"
+    if body["version"] != version:
+        return f"the newest model is {version}, but the chain has {body['version']} as such"
     if body["manifest_sha256"] != hashlib.sha256(newest.manifest.encode()).hexdigest():
-        return f"the manifest of model {newest.version} is not the one that was recorded"
-    members = RecordReader(connection, project, key).members(newest.version)
-    if len(members) != body["members"]:
-        recorded = f"{body['members']} were recorded"
-        return f"model {newest.version} has {len(members)} members, but {recorded}"
+        return f"the manifest of model {version} is not the one that was recorded"
+    count, digests = stored_member_digests(connection, project, version)
+    if count != body["members"]:
+        return f"model {version} has {count} members, but {body['members']} were recorded"
     sealed_digests = body.get("member_digests")  # older entries have the number alone
-    if sealed_digests is not None and sealed_digests != member_digests(members):
-        return f"the members of model {newest.version} are not those that were recorded"
-    return _correction_difference(connection, project, key, newest.version) or _joined_difference(
-        connection, project, key, newest.version
+    if sealed_digests is not None and sealed_digests != digests:
+        return f"the members of model {version} are not those that were recorded"
+    return _correction_difference(connection, project, key, version) or _joined_difference(
+        connection, project, key, version
     )
+
+
+def _newest_sealed(
+    connection: Connection, project: str, key: bytes, kind: str, like: str = "%"
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return the body of the newest entry of a kind, or what is wrong with that entry.
+
+    Both are None where the chain has no such entry.
+    """
+    entry = newest_of_kind(connection, project, kind, like)
+    if entry is None:
+        return None, None
+    if not is_sealed(connection, project, entry, key):
+        return None, f"entry {entry.n} of the audit chain does not fit this machine's key"
+    return json.loads(entry.body), None
 
 
 def _joined_difference(
     connection: Connection, project: str, key: bytes, version: str
 ) -> str | None:
     """Compare the nodes that joined the calibration with the newest run's entry about them."""
-    sealed = newest_of_kind(connection, project, "decided", f'%"model":"{version}"%')
-    if sealed is not None and not is_sealed(connection, project, sealed, key):
-        return f"entry {sealed.n} of the audit chain does not fit this machine's key"
-    recorded = None if sealed is None else json.loads(sealed.body).get("joined")
+    like = f'%"model":"{version}"%'
+    body, difference = _newest_sealed(connection, project, key, "decided", like)
+    if difference is not None:
+        return difference
+    recorded = None if body is None else body.get("joined")
     nobody = hashlib.sha256().hexdigest()  # runs of older versions let nobody join
     if (recorded or {"all_rows": nobody})["all_rows"] != all_joined_digest(
         connection, project, version
@@ -107,11 +121,12 @@ def _correction_difference(
     connection: Connection, project: str, key: bytes, version: str
 ) -> str | None:
     """Compare the corrections of a model's calibration nodes with the newest entry about them."""
-    sealed = newest_of_kind(connection, project, corrections.KIND, f'%"version":"{version}"%')
+    like = f'%"version":"{version}"%'
+    body, difference = _newest_sealed(connection, project, key, corrections.KIND, like)
+    if difference is not None:
+        return difference
     rows = [r for r in corrections.all_corrections(connection, project) if r.version == version]
-    digest = None if sealed is None else json.loads(sealed.body)["all_rows"]
-    if sealed is not None and not is_sealed(connection, project, sealed, key):
-        return f"entry {sealed.n} of the audit chain does not fit this machine's key"
+    digest = None if body is None else body["all_rows"]
     if digest != (corrections.corrections_digest(rows) if rows else None):
         return f"the corrected classes of model {version} are not those that were recorded"
     return None

@@ -28,6 +28,9 @@ GRAPH_EDITS = {
     "EVALUATED.size": (PICK + "SET e.size = e.size + 1", DIFFERS),
     "EVALUATED.size as text": (PICK + "SET e.size = toString(e.size)", DIFFERS),
     "EVALUATED.alpha": (PICK + "SET e.alpha = 0.01", DIFFERS),
+    "EVALUATED.level": (PICK + "SET e.level = 0.77", DIFFERS),
+    "EVALUATED.level removed": (PICK + "REMOVE e.level", DIFFERS),
+    "EVALUATED.band": (PICK + "SET e.band = '0-1!'", DIFFERS),
     "EVALUATED.key": (PICK + "SET e.key = e.key + 'x'", LACKS),
     "EVALUATED.key removed": (PICK + "REMOVE e.key", LACKS),
     "EVALUATED.key of another type": (PICK + "SET e.key = 7", LACKS),
@@ -46,6 +49,12 @@ GRAPH_EDITS = {
     "MAY_BE.p as text": (
         PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 SET m.p = toString(m.p)",
         DIFFERS,
+    ),
+    "MAY_BE.in_set": (
+        PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 SET m.in_set = NOT m.in_set", DIFFERS,
+    ),
+    "MAY_BE.in_set removed": (
+        PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 REMOVE m.in_set", DIFFERS,
     ),
     "MAY_BE deleted": (PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 DELETE m", DIFFERS),
     "MAY_BE deleted, size adjusted": (

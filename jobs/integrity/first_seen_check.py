@@ -1,0 +1,31 @@
+"""When nodes were first seen, against the chain: it has an entry for each such time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringfence.connector.store.first_seen import KIND, keys_digest
+from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+
+MAX_NAMED_NODES = 5
+
+
+def find_first_seen_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield the times whose nodes are not those on record; the newest entry about a time counts.
+
+    A store of the version that sealed none of it has no such entry, until a run sees a new node.
+    """
+    recorded = {body["seen_ns"]: body for body in record.bodies(KIND)}
+    if not recorded:
+        return
+    stored = reader.nodes_by_first_seen()
+    for seen_ns in sorted({*recorded, *stored}):
+        where, keys = f"first_seen at {seen_ns}", stored.get(seen_ns, [])
+        if seen_ns not in recorded:
+            named = ", ".join(sorted(keys)[:MAX_NAMED_NODES])
+            yield f"{where}: rows that no run recorded ({named})"
+        elif len(keys) != recorded[seen_ns]["nodes"]:
+            count = recorded[seen_ns]["nodes"]
+            yield f"{where}: {len(keys)} rows, but {count} were recorded"
+        elif keys_digest(keys) != recorded[seen_ns]["rows"]:
+            yield f"{where}: node_key of some of {len(keys)} rows changed"
