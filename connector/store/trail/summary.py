@@ -51,6 +51,7 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "applied": lambda facts: f"run {facts['seq']} is in the graph",
     "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",
     "marked": lambda facts: f"groups are known up to run {facts['grouped_seq']}",
+    "seen": lambda facts: f"{facts['nodes']} nodes without a creation time were first seen",
     "gone": lambda facts: f"{len(facts['gone'])} evaluated nodes have left the graph",
     "alarm": lambda facts: f"alarm {facts['rule']}: {facts['was']} to {facts['state']}",
     REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
