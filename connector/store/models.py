@@ -82,7 +82,7 @@ def stored_member_digests(
     """
     query = select(*MEMBER).where(member.c.project == project, member.c.version == version)
     with connection.execute(query) as result:
-        rows = result.cursor.fetchall()  # type: ignore[union-attr]
+        rows = list(result.cursor.fetchall())
     return len(rows), _digests_by_role(rows)
 
 

@@ -17,7 +17,7 @@ from ringfence.connector.store import corrections, engine, models, runs, tables,
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.auditing import audit
 from ringfence.jobs.project import session, workspace
-from ringfence.jobs.scoring import evaluated, inference, score
+from ringfence.jobs.scoring import evaluate, evaluated, inference, score
 
 
 def nothing() -> None:
@@ -121,8 +121,9 @@ def create_without_key() -> None:
 
 
 def forget_evaluated() -> None:
-    """The mirror's flags are believed; SQL isn't asked who was evaluated."""
+    """The mirror's flags are believed; neither SQL nor the graph is asked who was evaluated."""
     score.mark_evaluated = lambda *_: None
+    evaluate.leave_out_evaluated = lambda _workspace, _mirror, due: due
 
 
 def mirror_first() -> None:
