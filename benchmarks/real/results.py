@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from benchmarks.real.baselines import Floats, Quality, judge
+from ringfence.connector.mirror.typed import load_typed
+from ringfence.connector.neo4j.read.typed.sync import typed_identity
 from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.predictions import some_predictions
+from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.inference import inference_graph, outputs_at
+from ringfence.models.scores import softmax64
 
 KEYS_PER_QUERY = 500
 Chances = Callable[[Sequence[int]], tuple[Floats, list[str]]]
@@ -78,6 +85,26 @@ def judge_sets(workspace: Workspace, truth: Mapping[int, str]) -> Sets:
         )
     ]
     y = [truth[int(one.node_key[2:])] for one in stored]
-    quality = judge(np.array([one.p_values for one in stored]), names, y)
+    quality = judge(_chances(workspace, [one.node_key for one in stored]), names, y)
     covered = [class_ in one.classes for class_, one in zip(y, stored, strict=True)]
     return Sets(quality, float(np.mean([one.size for one in stored])), float(np.mean(covered)))
+
+
+def _chances(workspace: Workspace, keys: list[str]) -> Floats:
+    """The network's own chances of some nodes, on the graph after the last run [n, classes].
+
+    p-values are no ranking: they hold each node's own random number.
+    """
+    mapping = workspace.mapping
+    assert mapping.typed is not None
+    reader = workspace.typed_reader(mapping.typed, lambda *_: None)
+    typed = load_typed(workspace.mirror, typed_identity(reader), mapping.typed)
+    assert typed is not None
+    typed.base.typed = typed
+    recorded = newest_manifest(workspace.store, workspace.project)
+    model = load_model(workspace.models, recorded)
+    graph = inference_graph(typed.base, mapping)
+    rows = typed.base.find(keys)
+    with tempfile.TemporaryDirectory() as folder:
+        passed = outputs_at(Path(folder) / "t", model, typed.base, mapping, graph, rows)
+    return softmax64(passed.logits)

@@ -8,41 +8,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-import numpy as np
-
-from ringfence.connector import mirror as mirrors
-from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.compare import ON_ANOTHER_NODE
-from ringfence.connector.neo4j.read.sync import Progress, mirror_identity, sync_mirror
+from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.integrity.graph_check import ProjectionDifference, find_differences
+from ringfence.jobs.integrity.mirror_change import MirrorChange, compare_mirrors
+from ringfence.jobs.project.graph_read import load_graph, read_graph, save_graph
 from ringfence.jobs.project.session import Session, lease_session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all, find_all
 from ringfence.jobs.scoring.evaluated import mark_evaluated
 
 MAX_EXAMPLES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class MirrorChange:
-    """What a full read shows that the mirror did not have."""
-
-    missed: int
-    deleted: int
-    changed: int
-    edges_missed: int
-    edges_deleted: int
-
-    @property
-    def clean(self) -> bool:
-        """Whether the mirror was right."""
-        return not (
-            self.missed or self.deleted or self.changed or self.edges_missed or self.edges_deleted
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,16 +66,16 @@ def _compare_stores(
 ) -> ReconcileReport:
     """Compare mirror, graph and SQL; in a write session, repair what differs."""
     unfinished = session.recovered if session else runs.undone(workspace.store, workspace.project)
-    before = mirrors.load(workspace.mirror, mirror_identity(workspace.graph, workspace.mapping))
-    after = sync_mirror(workspace.reader(progress), whole=True).mirror
-    change = _compare_mirrors(before, after)
+    before = load_graph(workspace)
+    after = read_graph(workspace, session.writer if session else None, progress, whole=True).mirror
+    change = compare_mirrors(before, after)
     differences = list(find_differences(workspace))
     corrected = len(find_all(workspace)[1])
     if session:
         correct_all(workspace, session.writer)
         _repair(workspace, session.writer, differences)
         mark_evaluated(workspace, after)
-        mirrors.save(after, workspace.mirror)
+        save_graph(workspace, after)
     kinds = dict(Counter(str(difference.kind) for difference in differences))
     return ReconcileReport(
         tuple(unfinished),
@@ -105,38 +85,6 @@ def _compare_stores(
         tuple(differences[:MAX_EXAMPLES]),
         session is not None,
     )
-
-
-def _compare_mirrors(before: Mirror | None, after: Mirror) -> MirrorChange:
-    if before is None:
-        return MirrorChange(0, 0, 0, 0, 0)
-    old = {key: row for row, key in enumerate(before.keys)}
-    new = {key: row for row, key in enumerate(after.keys)}
-    both = [key for key in new if key in old]
-    mine, theirs = [old[key] for key in both], [new[key] for key in both]
-    moved = (before.features[mine] != after.features[theirs]).any(axis=1)
-    names = [*before.class_names, None]
-    after_names = [*after.class_names, None]
-    relabelled = [
-        names[before.classes[a]] is not None
-        and names[before.classes[a]] != after_names[after.classes[b]]
-        for a, b in zip(mine, theirs, strict=True)
-    ]
-    edges, now = _edge_keys(before), _edge_keys(after)
-    return MirrorChange(
-        missed=len(new) - len(both),
-        deleted=len(old) - len(both),
-        changed=int((moved | np.array(relabelled, np.bool_)).sum()) if both else 0,
-        edges_missed=len(now - edges),
-        edges_deleted=len(edges - now),
-    )
-
-
-def _edge_keys(mirror: Mirror) -> set[tuple[str, str, int]]:
-    source, target, kind = mirror.edges.tolist()
-    return {
-        (mirror.keys[a], mirror.keys[b], k) for a, b, k in zip(source, target, kind, strict=True)
-    }
 
 
 def _repair(

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringfence.connector.errors import ConfigError, FolderError
+from ringfence.connector.errors import FolderError
 from ringfence.connector.mapping import GraphMapping, TypedMapping
 from ringfence.connector.neo4j.driver import Graph, connect
 from ringfence.connector.neo4j.embedded import ServerInfo, find_running, running
@@ -69,13 +69,6 @@ class Workspace:
 
     def reader(self, progress: ReadProgress) -> GraphReader:
         """Return how this project reads its graph."""
-        if self.mapping.typed is not None:
-            raise ConfigError(
-                found="[[graph.nodes]] describes several labels or raw columns",
-                needed="one label with numbers ([graph] label, key, features) for this verb: "
-                "reconcile does not read the other form yet; train, score and audit do",
-                next_step="ringfence score   (compares some nodes with the graph in every run)",
-            )
         engine = self.settings.engine
         return GraphReader(
             self.graph,

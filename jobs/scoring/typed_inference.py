@@ -150,7 +150,7 @@ def _bring_up_to_date(
     written = np.flatnonzero(typed.revised > kept.version)
     altered = [np.empty(0, np.int64)]
     for label in range(len(kept.rows)):
-        rows, before = typed.rows_of_label(label), kept.rows[label]
+        rows, before = np.flatnonzero(graph.labels == label), kept.rows[label]  # gaps too
         mine = written[graph.labels[written] == label]
         old = mine[graph.places[mine] < before]
         for start in range(0, len(old), ROWS_PER_STEP):

@@ -1,12 +1,14 @@
 """A graph of several labels with raw columns through migrate, train, score, audit and rescore."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load as load_settings
+from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
@@ -146,6 +148,47 @@ def test_what_is_kept_changes_no_bit(graph, make):
             report = run_scoring(workspace)
             found.append((report.run.threshold, report.sizes, report.run.calibration_scores))
         assert found[0] == found[1]
+
+
+def test_after_deletions_and_changes_what_is_kept_still_changes_no_bit(graph, make):
+    """Deleted orders, shops and devices, changed columns: as if nothing had been kept."""
+    results = {name: make(folder=name) for name in ("kept", "anew")}
+    for workspace in results.values():
+        run_training(workspace)
+    steps = (
+        "MATCH (o:Order {id: 301}) DETACH DELETE o",
+        "MATCH (s:Shop {name: 'shop 4'}) DETACH DELETE s",
+        "MATCH (d:Device {id: 7}) DETACH DELETE d",
+        "MATCH (o:Order {id: 12})-[r:AT]->() DELETE r SET o.amount = 1.0",
+    )
+    for step, change in enumerate(steps):
+        graph.run(ORDERS, first=300 + 10 * step, count=10, known=False)
+        if step:
+            graph.run(change)
+        found = []
+        for name, workspace in results.items():
+            if name == "anew":
+                shutil.rmtree(workspace.tables, ignore_errors=True)
+                shutil.rmtree(workspace.mirror, ignore_errors=True)
+            report = run_scoring(workspace)
+            found.append((report.run.threshold, report.sizes, report.evaluated))
+            assert name == "anew" or step == 0 or "sums of hubs were kept" in report.run.notes[0]
+        assert found[0] == found[1]
+
+
+def test_reconcile_finds_what_differs_in_any_label_and_repairs_it(graph, make):
+    workspace = make()
+    run_training(workspace)
+    graph.run(ORDERS, first=300, count=20, known=False)
+    run_scoring(workspace)
+    assert run_reconcile(workspace, repair=False).clean
+    graph.run("MATCH (s:Shop {name: 'shop 1'}) SET s.country = 'es'")
+    graph.run("MATCH (o:Order {id: 3}) DETACH DELETE o")
+    found = run_reconcile(workspace, repair=True)
+    assert (found.mirror.changed, found.mirror.deleted, found.mirror.edges_deleted) == (1, 1, 2)
+    assert run_reconcile(workspace, repair=False).clean
+    graph.run(ORDERS, first=320, count=5, known=False)
+    assert run_scoring(workspace).evaluated == 5
 
 
 @pytest.mark.parametrize("model", ["batch_size = 64", "layers = 1\ndegrees = true", "layers = 3"])

@@ -73,12 +73,12 @@ class TypedMirror:
         return self.label_column.array
 
     def rows_of_label(self, label: int) -> Ints:
-        """Return the rows of one label, ascending."""
-        return np.flatnonzero(self.labels == label)
+        """Return the rows of one label's nodes, ascending; deleted ones left gaps."""
+        return np.flatnonzero((self.labels == label) & self.base.present)
 
     def count(self, label: int) -> int:
-        """Return how many rows a label has."""
-        return int((self.labels == label).sum())
+        """Return how many nodes a label has."""
+        return int(((self.labels == label) & self.base.present).sum())
 
     def columns(self, label: int, rows: Ints) -> dict[str, list[Any]]:
         """Return the raw values of some rows of a label by column, None where missing."""
@@ -103,6 +103,13 @@ class TypedMirror:
             self.base.evaluated[first:] = True
         self.revised = np.concatenate([self.revised, np.full(added, self.base.version)])
         return np.arange(first, self.base.size)
+
+    def remove_nodes(self, rows: Ints) -> dict[int, int]:
+        """Take nodes out with their relationships; return by relation how many those were.
+
+        Their rows stay as gaps, so that no other node gets another number.
+        """
+        return self.base.remove_nodes(rows)
 
     def update_nodes(self, block: RawBlock) -> Ints:
         """Write other properties for nodes that are here; return the rows that had others."""

@@ -20,6 +20,8 @@ MIN_GROUP = 20  # nodes with a class, and without, below which shares prove noth
 MAX_POINTS_APART = 0.5  # how much oftener a column may be set where the class is known
 MIN_ENTROPY_SHARE = 0.05
 TIMES_THE_MEDIAN = 5.0
+TIMES_THE_NEXT = 2.0  # two columns that tell as little as each other are two good columns
+CLEAR_ENTROPY_SHARE = 0.3  # from here on a column is a suspect whatever the others tell
 SEED = 0  # of the split in two halves
 BINS = 16  # that numbers are sorted into
 MIN_NODES_OF_PRESENCE = 10
@@ -56,7 +58,13 @@ def find_telling(
     for name, share in shares.items():
         others = [one for other, one in shares.items() if other != name]
         median = float(np.median(others)) if others else 0.0
-        if share >= MIN_ENTROPY_SHARE and share >= TIMES_THE_MEDIAN * max(median, 0.0) and others:
+        stands_out = share >= TIMES_THE_NEXT * max(others, default=share)
+        if (
+            others
+            and share >= MIN_ENTROPY_SHARE
+            and share >= TIMES_THE_MEDIAN * max(median, 0.0)
+            and (stands_out or share >= CLEAR_ENTROPY_SHARE)
+        ):
             telling[name] = (
                 f"tells {100 * share:.0f} % of the class on held-out nodes, the others "
                 f"{100 * max(median, 0.0):.1f} % (median): it may be the class in other words"

@@ -8,6 +8,7 @@ every run, for a stale hub is heard by everybody.
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +22,18 @@ from ringfence.connector.neo4j.read.sync import SyncResult
 from ringfence.connector.neo4j.read.typed.accounts import settled_until
 from ringfence.connector.neo4j.read.typed.counts import count_label
 from ringfence.connector.neo4j.read.typed.reader import TypedRead, TypedReader
+from ringfence.connector.neo4j.read.typed.repair import (
+    KEYS_PER_RECORD,
+    keys_of,
+    remove_deleted_of_label,
+    remove_gone,
+    replace_reused_keys,
+)
 from ringfence.connector.neo4j.read.typed.whole import add_nodes, find_first_seen
 from ringfence.connector.neo4j.read.watermark import horizon
 
 MAX_NODES_READ_AGAIN = 10_000  # a context label with more is read by the keys that are named
-KEYS_PER_RECORD = 50_000
 Ints = NDArray[np.int64]
-
-
-class NotEnough(Exception):
-    """What is new isn't enough: the graph is read whole, for the reason in words."""
 
 
 def append_new(reader: TypedReader, typed: TypedMirror, *, compare: bool = False) -> TypedRead:
@@ -40,43 +43,57 @@ def append_new(reader: TypedReader, typed: TypedMirror, *, compare: bool = False
     since = settled_until(reader, typed)
     typed.base.advance()
     first, edges = typed.size, typed.base.edge_count
-    note = _add_classified(reader, typed, since, end.watermark_ns, compare)
-    _read_context_again(reader, typed, end.watermark_ns)
+    said = [end.note, *_add_classified(reader, typed, since, end.watermark_ns, compare)]
+    said += _read_context_again(reader, typed, end.watermark_ns)
     _add_relations(reader, typed, first, since, end.watermark_ns)
     typed.base.watermark_ns = max(end.watermark_ns, from_ns)
     rows = np.arange(first, typed.size)
     first_seen = find_first_seen(reader, typed, rows, end.watermark_ns)
-    notes = "; ".join(filter(None, (end.note, note)))
-    mine = rows[typed.labels[rows] == CLASSIFIED]
+    notes = "; ".join(filter(None, said))
+    mine = rows[(typed.labels[rows] == CLASSIFIED) & typed.base.present[rows]]
     result = SyncResult(typed.base, mine, typed.base.edge_count - edges, from_ns, "", notes)
     return TypedRead(typed, result, first_seen)
 
 
 def _add_classified(
     reader: TypedReader, typed: TypedMirror, since_ns: int, now_ns: int, compare: bool
-) -> str:
-    """Add the new nodes of the classified label; say how they were found."""
+) -> list[str]:
+    """Add the new nodes of the classified label, take deleted ones out; say how."""
     label, waiting = reader.label(CLASSIFIED, now_ns), list(typed.base.rejected)
     typed.base.rejected.clear()  # those that are still unusable come back with their reason
     if not reader.mapping.classified.created_at or compare:
-        ids, scanned, seconds = _unknown_ids(reader, typed)
-        blocks = label.read_ids(ids)
-        rate = f"{scanned / max(seconds, 1e-3):,.0f} per second"
-        note = f"new nodes are keys not yet known: {scanned:,} keys scanned, {rate}"
+        found = _compare_keys(reader, typed)
+        blocks = label.read_ids(found.unknown)
+        rate = f"{found.scanned / max(found.seconds, 1e-3):,.0f} per second"
+        said = [f"new nodes are keys not yet known: {found.scanned:,} keys scanned, {rate}"]
+        if found.deleted:
+            said.append(f"{found.deleted} nodes were deleted")
     else:
         for block in label.read_ids(waiting):
             add_nodes(reader, typed, block)
-        blocks, note = label.read_since(since_ns), ""
+        blocks, said = label.read_since(since_ns), []
     for block in prefetch(blocks):
         add_nodes(reader, typed, block)
         reader.progress("nodes", typed.size, 0)
-    return note
+    if typed.base.other_times and reader.mapping.classified.created_at:
+        replace_reused_keys(reader, typed)
+    return said
 
 
-def _unknown_ids(reader: TypedReader, typed: TypedMirror) -> tuple[list[str], int, float]:
-    """Scan all keys of the classified label: ids that the mirror lacks, how many, seconds."""
+@dataclass(frozen=True, slots=True)
+class _KeyScan:
+    """Ids that the mirror lacks, how many nodes it had too many, keys scanned, seconds."""
+
+    unknown: list[str]
+    deleted: int
+    scanned: int
+    seconds: float
+
+
+def _compare_keys(reader: TypedReader, typed: TypedMirror) -> _KeyScan:
+    """Scan all keys of the classified label; what is deleted leaves the mirror."""
     started = time.perf_counter()
-    seen = np.zeros(typed.size, np.bool_)
+    seen = (typed.labels != CLASSIFIED) | ~typed.base.present
     unknown: list[str] = []
     scanned = 0
     for ids, keys in prefetch(reader.label(CLASSIFIED).read_keys(KEYS_PER_RECORD)):
@@ -85,30 +102,34 @@ def _unknown_ids(reader: TypedReader, typed: TypedMirror) -> tuple[list[str], in
         unknown += [ids[at] for at in np.flatnonzero(rows < 0).tolist()]
         scanned += len(ids)
         reader.progress("keys", scanned, 0)
-    if not seen[typed.labels == CLASSIFIED].all():
-        raise NotEnough("nodes were deleted")
-    return unknown, scanned, time.perf_counter() - started
+    deleted = remove_gone(reader, typed, np.flatnonzero(~seen))
+    return _KeyScan(unknown, deleted, scanned, time.perf_counter() - started)
 
 
-def _read_context_again(reader: TypedReader, typed: TypedMirror, now_ns: int) -> None:
-    """Read small context labels whole; of a large one, see that it did not shrink."""
+def _read_context_again(reader: TypedReader, typed: TypedMirror, now_ns: int) -> list[str]:
+    """Read small context labels whole; of a large one that shrank, compare the keys."""
+    said = []
     for label, node in enumerate(reader.mapping.nodes):
         if label == CLASSIFIED:
             continue
         count = count_label(reader.graph, node.label)
+        if not count:
+            said.append(f"no node carries the label {node.label}")
         if count >= MAX_NODES_READ_AGAIN:
             if count < typed.count(label):
-                raise NotEnough(f"nodes of the context label {node.label} were deleted")
+                deleted = remove_deleted_of_label(reader, typed, label)
+                said.append(f"{deleted} nodes of the context label {node.label} were deleted")
             continue
-        seen = np.zeros(typed.size, np.bool_)
+        seen = (typed.labels != label) | ~typed.base.present
         typed.context_rejected[label] = 0
         for block in reader.label(label, now_ns).read_all():
             rows = typed.base.find(block.keys)
-            seen[rows[rows >= 0]] = True
+            seen[rows[(rows >= 0) & (rows < len(seen))]] = True
             typed.update_nodes(block)
             add_nodes(reader, typed, block)
-        if not seen[typed.labels[: len(seen)] == label].all():
-            raise NotEnough(f"nodes of the context label {node.label} were deleted")
+        if not seen.all() and (deleted := remove_gone(reader, typed, np.flatnonzero(~seen))):
+            said.append(f"{deleted} nodes of the context label {node.label} were deleted")
+    return said
 
 
 def _add_relations(
@@ -142,8 +163,8 @@ def _relations_of(
     relation, found = reader.mapping.relations[index], []
     rows = np.arange(first, typed.size)
     for label, from_target in ((relation.source, False), (relation.target, True)):
-        mine = rows[typed.labels[rows] == label]
-        keys = [plain_key(key) for key in typed.base.keys.take(mine.tolist())]
+        mine = rows[(typed.labels[rows] == label) & typed.base.present[rows]]
+        keys = keys_of(typed, mine)
         found += list(reader.relation(index).read_of(keys, from_target))
     return found
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror.typed import TypedMirror
-from ringfence.connector.mirror.typed.mirror import plain_key
+from ringfence.connector.neo4j.read.typed.repair import keys_of
 
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.read.typed.reader import TypedReader
@@ -28,14 +28,17 @@ class RowDifference:
     """Rows that are gone from the graph, and relationships that only one of the two has."""
 
     gone: frozenset[int] = frozenset()
-    ends: frozenset[Ends] = frozenset()
+    missed: frozenset[Ends] = frozenset()
+    deleted: frozenset[Ends] = frozenset()
 
     def __bool__(self) -> bool:
-        return bool(self.gone or self.ends)
+        return bool(self.gone or self.missed or self.deleted)
 
     def __and__(self, other: RowDifference) -> RowDifference:
         """What both looks show."""
-        return RowDifference(self.gone & other.gone, self.ends & other.ends)
+        return RowDifference(
+            self.gone & other.gone, self.missed & other.missed, self.deleted & other.deleted
+        )
 
 
 def update_rows(reader: TypedReader, typed: TypedMirror, rows: Ints) -> tuple[Ints, Ints]:
@@ -49,8 +52,10 @@ def update_rows(reader: TypedReader, typed: TypedMirror, rows: Ints) -> tuple[In
     return np.concatenate(changed), rows[~seen[rows]]
 
 
-def compare_relations(reader: TypedReader, typed: TypedMirror, rows: Ints) -> frozenset[Ends]:
-    """Return the relationships that start at some rows in the graph or in the mirror alone."""
+def compare_relations(
+    reader: TypedReader, typed: TypedMirror, rows: Ints
+) -> tuple[frozenset[Ends], frozenset[Ends]]:
+    """Return the relationships that start at some rows in the graph alone, in the mirror alone."""
     now: set[Ends] = set()
     for index, relation in enumerate(reader.mapping.relations):
         keys = _keys(typed, rows, relation.source)
@@ -61,9 +66,8 @@ def compare_relations(reader: TypedReader, typed: TypedMirror, rows: Ints) -> fr
             now.update((a, b, index) for a, b in pairs)
     source, target, kind = typed.base.adjacency.starting_at(rows)
     held = set(zip(source.tolist(), target.tolist(), kind.tolist(), strict=True))
-    return frozenset(now ^ held)
+    return frozenset(now - held), frozenset(held - now)
 
 
 def _keys(typed: TypedMirror, rows: Ints, label: int) -> list[str]:
-    mine = rows[typed.labels[rows] == label]
-    return [plain_key(key) for key in typed.base.keys.take(mine.tolist())]
+    return keys_of(typed, rows[typed.labels[rows] == label])

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.mirror import is_compaction_due
 from ringfence.connector.mirror.typed import TypedMirror, load_typed
 from ringfence.connector.mirror.typed.mirror import CLASSIFIED
 from ringfence.connector.neo4j.read.slices import choose_slice
@@ -15,9 +16,10 @@ from ringfence.connector.neo4j.read.typed.accounts import (
     count_relations,
     settle_accounts,
 )
-from ringfence.connector.neo4j.read.typed.append import NotEnough, append_new
+from ringfence.connector.neo4j.read.typed.append import append_new
 from ringfence.connector.neo4j.read.typed.counts import count_label
 from ringfence.connector.neo4j.read.typed.reader import TypedRead, TypedReader
+from ringfence.connector.neo4j.read.typed.repair import exchange_relationships, remove_gone
 from ringfence.connector.neo4j.read.typed.slices import (
     RowDifference,
     compare_relations,
@@ -49,13 +51,12 @@ def sync_typed(reader: TypedReader, *, whole: bool = False) -> TypedRead:
     known = None if whole else load_typed(reader.folder, identity, reader.mapping)
     if known is None:
         return read_whole(reader, identity, "asked for" if whole else "first read")
-    try:
-        rows, following = choose_slice(known.base, reader.check_nodes)
-        read = _check_rows(reader, known, _catch_up(reader, known), rows)
-        known.base.checked = following
-        return read
-    except NotEnough as why:
-        return read_whole(reader, identity, str(why))
+    if is_compaction_due(known.base):
+        return read_whole(reader, identity, "deleted nodes have left many gaps")
+    rows, following = choose_slice(known.base, reader.check_nodes)
+    read = _check_rows(reader, known, _catch_up(reader, known), rows)
+    known.base.checked = following
+    return read
 
 
 def _catch_up(reader: TypedReader, typed: TypedMirror) -> TypedRead:
@@ -78,23 +79,37 @@ def _catch_up(reader: TypedReader, typed: TypedMirror) -> TypedRead:
 
 def _check_rows(reader: TypedReader, typed: TypedMirror, read: TypedRead, rows: Ints) -> TypedRead:
     """Compare some rows with the graph; properties are taken as they are now."""
+    rows = rows[typed.base.present[rows]]
     if not len(rows):
         return read
     found = _look_at(reader, typed, rows)
     if found.difference:
         read = _both(read, append_new(reader, typed))  # what was on its way has come
-        found = replace(
-            found, difference=found.difference & _look_at(reader, typed, rows).difference
-        )
-    if found.difference.gone:
-        raise NotEnough("nodes were deleted")
+        rows = rows[typed.base.present[rows]]
+        again = _look_at(reader, typed, rows).difference
+        found = replace(found, difference=found.difference & again)
     said = [f"{found.changed} nodes had changed"] if found.changed else []
-    if found.difference.ends:
-        _read_relations_again(reader, typed)
-        said.append(f"{len(found.difference.ends)} relationships differed, all were read again")
+    said += _take_over(reader, typed, found.difference)
     if said:
         read = _noted(read, f"compared {len(rows)} nodes with the graph: {'; '.join(said)}")
     return read
+
+
+def _take_over(reader: TypedReader, typed: TypedMirror, found: RowDifference) -> list[str]:
+    """Bring the mirror to what two looks at the graph have shown; return what was done."""
+    if not found:
+        return []
+    said = []
+    if found.gone and (gone := remove_gone(reader, typed, np.array(sorted(found.gone)))):
+        said.append(f"{gone} nodes were deleted")
+    missed, deleted = exchange_relationships(typed, found.missed, found.deleted)
+    if missed or deleted:
+        said.append(f"{missed} relationships were missing and {deleted} deleted")
+    before = count_relations(reader)
+    if settle_accounts(reader, typed, before):
+        _read_relations_again(reader, typed)  # what hid it in the counts is elsewhere
+        said.append("all relationships were read again")
+    return said
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +120,12 @@ class _Look:
 
 def _look_at(reader: TypedReader, typed: TypedMirror, rows: Ints) -> _Look:
     changed, gone = update_rows(reader, typed, rows)
-    ends = compare_relations(reader, typed, rows)
-    return _Look(len(changed), RowDifference(frozenset(gone.tolist()), ends))
+    missed, deleted = compare_relations(reader, typed, rows)
+    return _Look(len(changed), RowDifference(frozenset(gone.tolist()), missed, deleted))
 
 
 def _read_relations_again(reader: TypedReader, typed: TypedMirror) -> None:
     nodes = [typed.count(label) for label in range(len(reader.mapping.nodes))]
-    typed.base.forget_relationships()
     read_all_relations(reader, typed, nodes)
 
 
@@ -124,6 +138,7 @@ def _nodes_are_missing(reader: TypedReader, typed: TypedMirror) -> bool:
 def _both(first: TypedRead, second: TypedRead) -> TypedRead:
     """Two reads of one mirror as one."""
     rows = np.concatenate([first.read.new_rows, second.read.new_rows])
+    rows = rows[second.typed.base.present[rows]]
     edges = first.read.new_edges + second.read.new_edges
     read = replace(second.read, new_rows=rows, new_edges=edges, from_ns=first.read.from_ns)
     return replace(second, read=read, first_seen={**first.first_seen, **second.first_seen})

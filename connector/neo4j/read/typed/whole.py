@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,7 @@ from ringfence.connector.mapping import NodeMapping
 from ringfence.connector.mirror.typed import RawBlock, TypedMirror, create_typed
 from ringfence.connector.mirror.typed.mirror import CLASSIFIED
 from ringfence.connector.neo4j.prefetch import prefetch
+from ringfence.connector.neo4j.read.incremental import RelationshipBlock
 from ringfence.connector.neo4j.read.sync import SyncResult
 from ringfence.connector.neo4j.read.typed.accounts import count_relations, open_accounts
 from ringfence.connector.neo4j.read.typed.counts import count_label
@@ -47,17 +50,21 @@ def read_whole(reader: TypedReader, identity: str, why: str) -> TypedRead:
 
 
 def read_all_relations(reader: TypedReader, typed: TypedMirror, nodes: list[int]) -> None:
-    """Read all relationships, each relation collected at its end with more nodes."""
+    """Read all relationships; those that the mirror has and the graph has not are dropped."""
     before = count_relations(reader)
+    typed.base.replace_relationships(_all_relations(reader, nodes))
+    open_accounts(reader, typed, before)
+
+
+def _all_relations(reader: TypedReader, nodes: list[int]) -> Iterator[RelationshipBlock]:
+    """Each relation is collected at its end with more nodes."""
     done = 0
     for index, relation in enumerate(reader.mapping.relations):
         from_target = nodes[relation.target] > nodes[relation.source]
         for block in prefetch(reader.relation(index).read_all(from_target)):
-            typed.base.add_block(block)
+            yield block
             done += len(block.targets)
             reader.progress("relationships", done, 0)
-    typed.base.add_relationships([])
-    open_accounts(reader, typed, before)
 
 
 def add_nodes(reader: TypedReader, typed: TypedMirror, block: RawBlock) -> None:

@@ -87,7 +87,7 @@ def as_graph(typed):
     }
     nodes = {}
     for label in range(len(typed.tables)):
-        rows = typed.rows_of_label(label)
+        rows = typed.rows_of_label(label)  # without the gaps that deleted nodes left
         values = typed.columns(label, rows)
         for at, row in enumerate(rows.tolist()):
             nodes[keys[row]] = (label, {name: column[at] for name, column in values.items()})
@@ -170,11 +170,39 @@ def test_a_deleted_relationship_shows_in_the_counts(case):
 
 
 @pytest.mark.parametrize("pattern", ["(n:Flight {id: 6})", "(n:Airport {faa: 'BOS'})"])
-def test_a_deleted_node_makes_the_graph_be_read_whole(case, pattern):
-    case.read()
+def test_a_deleted_node_leaves_a_gap_and_nothing_else_is_read_again(case, pattern):
+    before = case.read().typed.base
     case.graph.run(f"MATCH {pattern} DETACH DELETE n")
     found = case.read()
-    assert "deleted" in found.read.rebuilt
+    assert "1 nodes" in found.read.note
+    assert "deleted" in found.read.note
+    assert "relationships again" not in found.read.note
+    assert (found.read.rebuilt, found.typed.base.epoch) == ("", before.epoch)
+    assert_same_as_whole(case, found)
+
+
+def test_a_deleted_node_of_large_context_shows_in_the_count(case, monkeypatch):
+    monkeypatch.setattr(append, "MAX_NODES_READ_AGAIN", 1)
+    case.read()
+    case.graph.run("MATCH (n:Airport {faa: 'BOS'}) DETACH DELETE n")
+    found = case.read()
+    assert "1 nodes of the context label Airport were deleted" in found.read.note
+    assert_same_as_whole(case, found)
+
+
+def test_a_key_that_comes_again_is_another_node_when_its_time_is_later(connected, tmp_path):
+    connected.run(FLIGHTS)
+    connected.run("MATCH (f:Flight) SET f.written = datetime.realtime()")
+    case = Case(connected, tmp_path, typed_mapping("written"))
+    before = case.read().typed.base.find(["i:1"])
+    connected.run("MATCH (f:Flight {id: 1}) DETACH DELETE f")
+    connected.run(
+        "MATCH (a:Airport {faa: 'JFK'}) "
+        "CREATE (:Flight {id: 1, hour: 99, written: datetime.realtime()})-[:TO]->(a)"
+    )
+    found = case.read()
+    assert found.typed.base.find(["i:1"]) > before
+    assert found.read.new_rows.tolist() == found.typed.base.find(["i:1"]).tolist()
     assert_same_as_whole(case, found)
 
 
@@ -290,11 +318,11 @@ def test_a_slice_finds_changed_properties_and_exchanged_relationships(case):
         "DELETE r CREATE (g)-[:TO]->(j)"
     )
     found = case.read()
-    assert "1 nodes had changed; 2 relationships differed" in found.read.note
+    assert "1 nodes had changed; 1 relationships were missing and 1 deleted" in found.read.note
     assert_same_as_whole(case, found)
 
 
-def test_rows_that_are_gone_make_the_graph_be_read_whole_though_the_counts_agree(case):
+def test_a_slice_finds_rows_that_are_gone_though_the_counts_agree(case):
     case.check_nodes = 100
     connected = case.graph
     connected.run("MATCH (f:Flight) SET f.written = datetime.realtime()")
@@ -303,7 +331,8 @@ def test_rows_that_are_gone_make_the_graph_be_read_whole_though_the_counts_agree
     connected.run("MATCH (f:Flight {id: 1}) DETACH DELETE f")
     connected.run("CREATE (:Flight {id: 9, written: datetime.realtime()})")
     found = case.read()
-    assert "deleted" in found.read.rebuilt
+    assert "1 nodes were deleted" in found.read.note
+    assert found.read.rebuilt == ""
     assert_same_as_whole(case, found)
 
 
@@ -318,8 +347,12 @@ STEPS = (
     "MATCH (f:Flight) WITH f ORDER BY f.id SKIP $n % 4 LIMIT 1 SET f.note = 'n' + $new",
     "MATCH (a:Airport) WITH a ORDER BY a.faa LIMIT 1 SET a.altitude = $new",
     "MATCH (f:Flight) WITH f ORDER BY f.id SKIP $n % 4 LIMIT 1 DETACH DELETE f",
+    "MATCH (a:Airport) WITH a ORDER BY a.faa SKIP $n % 3 LIMIT 1 DETACH DELETE a",
+    "MATCH (f:Flight) WITH f, f.id AS id ORDER BY id SKIP $n % 4 LIMIT 1 DETACH DELETE f "
+    "CREATE (:Flight {id: id, hour: -1})",
+    "MERGE (a:Airport {faa: 'JFK'}) SET a.name = 'again' + $n",
     "CREATE (:Flight {hour: $n})-[:TO]->(:Airport)",
-    "MATCH (f:Flight) WHERE f.id IS NULL SET f.id = 1000 + $new + $n",
+    "MATCH (f:Flight) WHERE f.id IS NULL WITH f LIMIT 1 SET f.id = 1000000 + $new",
 )
 
 
@@ -338,7 +371,9 @@ def test_reading_what_is_new_equals_reading_all_after_whatever_happened(case, se
                 new=new,
                 n=int(rng.integers(20)),
             )
-        assert_same_as_whole(case, case.read())
+        found = case.read()
+        assert found.read.rebuilt == ""
+        assert_same_as_whole(case, found)
 
 
 def test_hostile_names_and_values_are_only_names_and_values(connected, tmp_path):
