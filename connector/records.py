@@ -155,7 +155,8 @@ class StoredPrediction(Prediction):
 class CoverageRow:
     """Coverage of one slice at one run, with its verdict; the columns of the table `coverage`.
 
-    `first_alpha` is False in rows about the sets at the alphas after a run's first.
+    `first_alpha` is False in rows about the sets at the alphas after a run's first. `own_promise`
+    says that the class or group of the row has a promise of its own, which can be broken.
     """
 
     seq: int
@@ -188,6 +189,7 @@ class CoverageRow:
     verdict: str
     words: str
     first_alpha: bool = True
+    own_promise: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -272,6 +272,7 @@ coverage = Table(
     Column("verdict", Text, nullable=False),
     Column("words", Text, nullable=False),
     Column("first_alpha", Boolean, nullable=False, server_default=text("true")),
+    Column("own_promise", Boolean, nullable=False, server_default=text("false")),
     PrimaryKeyConstraint("project", "seq", "slice", "name", "alpha"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
 )
@@ -279,7 +280,8 @@ coverage = Table(
 
 Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
 `class` and `group` all runs of the model, at its last run, with the class or `property=value` as
-`name`. `first_alpha` is false in rows about the sets at the alphas after a run's first."""
+`name`. `first_alpha` is false in rows about the sets at the alphas after a run's first;
+`own_promise` is true in rows of a class or group that has a promise of its own, with its alpha."""
 
 alarm = Table(
     "alarm",

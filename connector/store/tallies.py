@@ -195,6 +195,9 @@ def _sums(sets: _Sets) -> list[Any]:
 
 
 def _tally(row: Any, strata: StrataById, *, first: bool) -> Tally:
+    judged = strata.get((int(row["seq"]), float(row["alpha"]), row["name"]), [])
+    if row["promise"] == "class" and judged and row["unseen"]:
+        judged = [*judged, _never_seen(row)]
     return Tally(
         int(row["seq"]),
         row["model"],
@@ -211,5 +214,11 @@ def _tally(row: Any, strata: StrataById, *, first: bool) -> Tally:
         row["calibration_set"],
         bool(row["adapt"]),
         first,
-        (tuple(strata.get((int(row["seq"]), float(row["alpha"]), row["name"]), ())),),
+        (tuple(judged),),
     )
+
+
+def _never_seen(row: Any) -> Stratum:
+    """Nodes of classes that the model does not have: no threshold of a class judged them."""
+    size, effective = int(row["n_calibration"]), float(row["effective_calibration"])
+    return Stratum(size, effective, row["alpha"], int(row["unseen"]), 0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -82,21 +83,56 @@ def without_group(evaluated_by_group: Mapping[str, int], evaluated: int) -> list
 
 
 def _named(slice_: Slice, tallies: Sequence[Tally], seq: int) -> list[CoverageRow]:
+    """Rows of classes or groups; one with a promise of its own is judged as a total is.
+
+    A class with an alpha of its own has the same sets at every configured alpha: one row tells all.
+    """
     by_name: dict[str, list[Tally]] = {}
     for tally in tallies:
         by_name.setdefault(tally.name, []).append(tally)
     comparisons = max(1, len(by_name))
-    return [
-        replace(_row(slice_, of_name, comparisons=comparisons), seq=seq, name=name)
-        for name, of_name in sorted(by_name.items())
-    ]
+    rows = []
+    for name, of_name in sorted(by_name.items()):
+        own = promised_alpha(slice_, of_name[-1])
+        if own is not None and own != of_name[-1].alpha and not of_name[-1].first:
+            continue
+        row = _row(slice_, of_name, comparisons=comparisons, own=own)
+        rows.append(replace(row, seq=seq, name=name))
+    return rows
+
+
+def promised_alpha(slice_: Slice, tally: Tally) -> float | None:
+    """Return the share that a class or group was promised to be missed at most; None without.
+
+    Classes that the model never saw have no promise, nor have groups by another property.
+    """
+    options = json.loads(tally.options)
+    if slice_ == "class" and tally.promise == "class" and not tally.counts["unseen"]:
+        return float(options.get("classes", {}).get(tally.name, tally.alpha))
+    if slice_ == "group" and tally.promise == "group":
+        return tally.alpha if tally.name.startswith(f"{options['group']}=") else None
+    return None
+
+
+def _mean_alpha(tally: Tally) -> float:
+    """The share of the known nodes that may be missed, where classes have alphas of their own."""
+    own = json.loads(tally.options).get("classes", {}) if tally.promise == "class" else {}
+    if not own or _judged(tally) is None:
+        return tally.alpha
+    strata = [one for run in tally.strata for one in run]
+    missed = sum(one.known * own.get(one.class_, tally.alpha) for one in strata)
+    return float(round(missed / sum(one.known for one in strata), 3))
 
 
 def _total(runs: Sequence[Tally]) -> CoverageRow:
+    return _row("total", runs, anytime_p=_anytime(runs, _mean_alpha(merged(runs))))
+
+
+def _anytime(runs: Sequence[Tally], alpha: float) -> float:
+    """The p-value over all runs and all looks."""
     known = [tally.counts["known"] for tally in runs]
     covered = [tally.counts["covered"] for tally in runs]
-    ever = over_runs(_size(merged(runs)), known, covered, runs[-1].alpha)
-    return _row("total", runs, anytime_p=ever.p_value)
+    return over_runs(_size(merged(runs)), known, covered, alpha).p_value
 
 
 def _size(tally: Tally) -> float:
@@ -128,27 +164,36 @@ def _worth(stratum: Stratum) -> float:
 
 
 def _row(
-    slice_: Slice, parts: Sequence[Tally], *, anytime_p: float | None = None, comparisons: int = 1
+    slice_: Slice,
+    parts: Sequence[Tally],
+    *,
+    anytime_p: float | None = None,
+    comparisons: int = 1,
+    own: float | None = None,
 ) -> CoverageRow:
+    """`own` is the alpha of a class or group that has a promise of its own."""
     tally = merged(parts)
     counts: dict[str, Any] = dict(tally.counts)
     evaluated, known = counts["evaluated"], counts["known"]
-    promised = slice_ not in {"class", "group"}
+    promised = slice_ not in {"class", "group"} or own is not None
+    alpha = _mean_alpha(tally) if own is None else own
+    if own is not None:
+        anytime_p = min(1.0, comparisons * _anytime(parts, own))
     judged = _judged(tally) if len(parts) == 1 else None
     judgement = judge_coverage(
-        _size(tally), evaluated, known, counts["covered"], tally.alpha,
+        _size(tally), evaluated, known, counts["covered"], alpha,
         anytime_p=anytime_p, comparisons=comparisons, strata=judged[0] if judged else (),
     )  # fmt: skip
     if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
         judgement = replace(judgement, verdict="watch")
     bias, bias_words = selection_bias(*_comparable(parts), _differences(parts))
-    words = describe_verdict(judgement, evaluated, known, tally.alpha, runs=len(parts))
+    words = describe_verdict(judgement, evaluated, known, alpha, runs=len(parts))
     return CoverageRow(
         seq=tally.seq,
         slice=slice_,
         name="",
         model=tally.model,
-        alpha=tally.alpha,
+        alpha=tally.alpha if own is None else own,
         **counts,
         coverage=judgement.coverage,
         low=judgement.low,
@@ -165,6 +210,7 @@ def _row(
         verdict=judgement.verdict,
         words=words + (_worst_case(tally) if promised else NOT_PROMISED),
         first_alpha=tally.first,
+        own_promise=own is not None,
     )
 
 

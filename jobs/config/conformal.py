@@ -50,13 +50,22 @@ class ConformalSettings(Section):
     )
     promise: PromiseKind = Field(
         "marginal",
-        description="For whom 1 - alpha is promised: all nodes together, the nodes of each class, "
-        "or those of each group.",
+        description="For whom 1 - alpha is promised: all nodes together, the nodes of each class "
+        "(calibrated among nodes of that class alone), or those of each group (calibrated among "
+        "nodes with the same value of the property `group`).",
     )
     classes: dict[str, Fraction01] = Field(
         default_factory=dict,
         description='Table `[conformal.classes]`, under `promise = "class"`: alpha of single '
         "classes, such as `mule = 0.05` (miss at most 5 % of mules); the others have `alpha`.",
+    )
+    group: str | None = Field(
+        None,
+        min_length=1,
+        description='Under `promise = "group"`: the node property whose values are the groups, '
+        "such as a region. It is read when a node is evaluated, and coverage is counted by it. "
+        "Nodes without it are a group of their own; a group without calibration nodes, or with "
+        "too few, gets full sets.",
     )
     calibration_set: CalibrationSet = Field(
         "frozen",
@@ -136,7 +145,6 @@ class ConformalSettings(Section):
     @model_validator(mode="after")
     def _is_built(self) -> ConformalSettings:
         planned = {
-            "promise": self.promise != "marginal",
             "weights": self.weights != "none",
         }
         for name in (name for name, asked in planned.items() if asked):
@@ -149,5 +157,14 @@ class ConformalSettings(Section):
             raise ValueError(
                 'alphas per class ([conformal.classes]) need promise = "class"; it is '
                 f'"{self.promise}"'
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _groups_have_a_property(self) -> ConformalSettings:
+        if (self.promise == "group") != (self.group is not None):
+            raise ValueError(
+                'promise = "group" and group = "<node property>" belong together; they are '
+                f'promise = "{self.promise}" and group = {self.group!r}'
             )
         return self

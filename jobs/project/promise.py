@@ -45,6 +45,7 @@ class PromiseTerms:
     adapt: bool
     adapt_step: float
     weights: str
+    group: str | None = None
 
     def score_options(self) -> dict[str, float | int]:
         """Return the settings that the score takes besides, by name."""
@@ -193,6 +194,8 @@ def _counts(name: str, *terms: PromiseTerms) -> bool:
         return any(one.calibration_set == "window" for one in terms)
     if name == "adapt_step":
         return any(one.adapt for one in terms)
+    if name == "group":
+        return any(one.promise == "group" for one in terms)
     if name in {"diffusion", "penalty", "k_reg"}:
         return any(name in OPTIONS.get(one.score, ()) for one in terms)
     return True

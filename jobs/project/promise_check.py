@@ -1,9 +1,13 @@
 """Ways to calibrate that would break the promise they are asked for: refused, with the reason.
 
+Promises that can't be read (of an unknown class, of groups that are the classes) are refused too.
+
 Each was measured; docs/mathematics.md has the figures.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.config.conformal import ConformalSettings
@@ -27,4 +31,37 @@ def require_calibration(settings: ConformalSettings, terms: PromiseTerms) -> Non
             needed="weights that fit how nodes were sampled: 1 / degree is right for ends of "
             "sampled edges, and nodes join the calibration as they are labelled",
             next_step='set [conformal] rule = "auto", or calibration_set = "frozen"',
+        )
+
+
+def require_promised_classes(
+    settings: ConformalSettings, terms: PromiseTerms, classes: Sequence[str]
+) -> None:
+    """Refuse an alpha of a class that the model does not have, and alphas that nothing asks for."""
+    if not settings.classes:
+        return
+    if terms.promise != "class":
+        raise ConfigError(
+            found=f'[conformal.classes] with the promise "{terms.promise}", which the model keeps',
+            needed='promise = "class" in [conformal]: it is what alphas of single classes belong '
+            "to",
+            next_step='set [conformal] promise = "class", or remove [conformal.classes]',
+        )
+    if unknown := sorted(set(settings.classes) - set(classes)):
+        raise ConfigError(
+            found=f"[conformal.classes] names {', '.join(map(repr, unknown))}, which is no class "
+            "of the model",
+            needed=f"some of its classes: {', '.join(map(repr, classes))}",
+            next_step="correct the name in [conformal.classes]; if the class is new in the graph: "
+            "ringfence train",
+        )
+
+
+def require_group(terms: PromiseTerms, class_property: str) -> None:
+    """Refuse groups that are the classes: a node's own class is not known when it is evaluated."""
+    if terms.promise == "group" and terms.group == class_property:
+        raise ConfigError(
+            found=f'[conformal] group = "{terms.group}", which is [graph] class_property too',
+            needed="a property that nodes have before their class is known",
+            next_step='set another [conformal] group; for a promise per class: promise = "class"',
         )

@@ -164,9 +164,11 @@ def describe_calibration(
             f"(worth {result.effective_calibration:.4g} of {n}): the "
             "guarantee loses at most the drift's total-variation bound"
         )
-    if terms.rule == "auto":
+    if terms.rule == "auto" and terms.promise == "marginal":
         notes.append(_describe_bands(result, min(settings.alphas)))
-    for alpha in settings.alphas:
+    elif terms.promise != "marginal":
+        notes.append(_describe_parts(result, terms))
+    for alpha in settings.alphas if terms.promise == "marginal" else ():
         full = [one for one in result.thresholds if one.alpha == alpha and _is_full(one)]
         if full and len(result.thresholds) == len(settings.alphas):
             notes.append(guarantee(n, alpha).sentence)
@@ -190,3 +192,13 @@ def _describe_bands(result: Evaluation, alpha: float) -> str:
             f"({FEWEST_FOR_BANDS / alpha:.0f} are needed): all nodes are compared together (NodeEx)"
         )
     return f"calibrated within bands of degree: {bands} of them hold due nodes"
+
+
+def _describe_parts(result: Evaluation, terms: PromiseTerms) -> str:
+    """Who is compared with whom under a promise per class or group."""
+    what = "class" if terms.promise == "class" else f"value of {terms.group}"
+    bands = len(set(result.bands))
+    parts = f", {bands} bands of degree and groups hold due nodes" if bands > 1 else ""
+    if terms.promise == "class":
+        parts = f", with {bands} bands of degree that hold due nodes" if bands > 1 else ""
+    return f"calibrated among nodes of the same {what} alone{parts}"

@@ -19,7 +19,11 @@ from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
-from ringfence.jobs.project.promise_check import require_calibration
+from ringfence.jobs.project.promise_check import (
+    require_calibration,
+    require_group,
+    require_promised_classes,
+)
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.calibration import describe_living_set, living_set
@@ -42,6 +46,7 @@ from ringfence.jobs.scoring.levels import (
     with_levels,
 )
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
+from ringfence.jobs.scoring.promised_strata import NodesToCompare, choose_strata
 from ringfence.jobs.scoring.scored_rows import score_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.models.conformal.evaluate import (
@@ -55,6 +60,7 @@ from ringfence.models.conformal.evaluate import (
 )
 from ringfence.models.conformal.weights import drift_weights
 from ringfence.models.inference import InferenceGraph, neighbour_counts
+from ringfence.models.promise.class_alphas import class_alphas
 from ringfence.models.schema import CLASSIFIED
 
 NO_ROWS = np.empty(0, np.int64)
@@ -80,6 +86,8 @@ def decide_due(
         stopwatch.lap("compute")
         return due, None
     require_calibration(settings.conformal, terms)
+    require_promised_classes(settings.conformal, terms, model.classes)
+    require_group(terms, workspace.mapping.class_property)
     living = living_set(workspace, model, terms, calibration)
     levels = levels_of_run(workspace, model, terms, living)
     step = plan_monitoring(workspace, model, mirror, calibration)
@@ -90,7 +98,10 @@ def decide_due(
     monitored = Monitored(evaluated.also_scores, evaluated.also_degree)
     watch = update_monitor(workspace, model, mirror, step, monitored)
     notes = [evaluated.sentence, *describe_read(read, evaluated.absent)]
-    notes += describe_calibration(evaluated.result, settings.conformal, terms)
+    notes += [
+        *describe_calibration(evaluated.result, settings.conformal, terms),
+        *evaluated.promise_notes,
+    ]
     if due.evaluated_before:
         notes.append(
             f"{due.evaluated_before} nodes have another key than when they were evaluated, and got "
@@ -123,7 +134,8 @@ class EvaluatedRows:
     """Sets of some rows on the graph as it is now, and how they came about.
 
     `absent` counts calibration nodes that have left the graph; `also_scores` and `also_degree` are
-    those of the rows that were asked for beside the evaluated ones.
+    those of the rows that were asked for beside the evaluated ones; `promise_notes` say what a
+    promise per class or group could not be kept to for want of calibration nodes.
     """
 
     result: Evaluation
@@ -132,6 +144,7 @@ class EvaluatedRows:
     sentence: str
     also_scores: NDArray[np.float64]
     also_degree: NDArray[np.int64]
+    promise_notes: tuple[str, ...] = ()
 
 
 def evaluate_rows(
@@ -156,16 +169,23 @@ def evaluate_rows(
     scored = score_rows(workspace, model, mirror, graph, wanted, terms)
     stopwatch.lap("forward")
     degree, n, m = neighbour_counts(graph, wanted), len(calibration), len(calibration) + len(rows)
+    degrees = NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms))
+    promise, drift = promise_of(settings, terms, model), _drift(mirror, calibration, settings)
+    promise = promise if levels is None else replace(promise, levels=levels.used)
+    compared = NodesToCompare(mirror, calibration, classes, rows, degrees, drift)
+    strata, notes = choose_strata(workspace, model, terms, promise, compared)
     result = evaluate(
         NodeScores(
             scored.scores[np.arange(n), classes], scored.scores[n:m], model.naive_of(terms.score)
         ),
-        NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms)),
-        replace(promise_of(settings, terms), levels=None if levels is None else levels.used),
-        _drift(mirror, calibration, settings),
+        degrees,
+        promise,
+        drift,
+        strata,
     )
+    also_scores, also_degree = scored.scores[m:], degree[m:]
     return EvaluatedRows(
-        result, degree[n:m], absent, scored.sentence, scored.scores[m:], degree[m:]
+        result, degree[n:m], absent, scored.sentence, also_scores, also_degree, notes
     )
 
 
@@ -189,13 +209,14 @@ def _drift(
     return drift_weights(ages / DAY_NS, settings.drift_half_life_days)
 
 
-def promise_of(settings: ConformalSettings, terms: PromiseTerms) -> Promise:
-    """Return the promise in force as `models` takes it."""
+def promise_of(settings: ConformalSettings, terms: PromiseTerms, model: SavedModel) -> Promise:
+    """Return the promise in force as `models` takes it, with the alphas of the classes."""
     rule: CalibrationRule = "auto"
     if terms.rule in ("NodeEx", "EdgeEx"):
         rule = "NodeEx" if terms.rule == "NodeEx" else "EdgeEx"
     exact = settings.edge_test_weight == "exact"
-    return Promise(settings.alphas, rule, exact_test_weight=exact)
+    levels = [class_alphas(model.classes, alpha, settings.classes) for alpha in settings.alphas]
+    return Promise(settings.alphas, rule, np.stack(levels), exact_test_weight=exact)
 
 
 def terms_of(settings: Settings, terms: PromiseTerms) -> dict[str, Any]:

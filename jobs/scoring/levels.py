@@ -1,6 +1,7 @@
 """The levels that a run compares p-values with: alpha itself, or an adaptive one that follows it.
 
-Under `adapt` there is one level per alpha, for all strata. It moves once per answered run
+Under `adapt` there is one level per alpha, for all strata; under a promise per class one per alpha
+and class. It moves once per answered run
 (`models.calibration.adaptive_level`); stored p-values stay as they are. The state stands in the
 run's column `levels`, so that the next run goes on from there:
 
@@ -186,7 +187,8 @@ def levels_of_run(
     store, project, settings = workspace.store, workspace.project, workspace.settings.conformal
     last = newest_run_of_model(store, project, model.version)
     answered = {seq: one_run(store, project, seq).levels or {} for seq in living.answered}
-    plan = LevelPlan(settings.alphas, {}, False, True, terms.adapt_step)
+    per_class = terms.promise == "class"
+    plan = LevelPlan(settings.alphas, settings.classes, per_class, True, terms.adapt_step)
     known = p_values_of_runs(store, project, living.answered)
     levels = None if last is None else last.levels
     return next_levels(plan, model.classes, levels, answered, known, living.waiting)
@@ -202,8 +204,9 @@ def with_levels(facts: RunFacts, levels: RunLevels | None) -> RunFacts:
 def describe_levels(levels: RunLevels) -> list[str]:
     """Return notes of the run: the level in force, and how far the long run may be from alpha."""
     return [
-        f"level {one['level']:.4g} in force for alpha {one['alpha']:g}: {one['answered']} runs "
-        "answered"
+        f"level {one['level']:.4g} in force for alpha {one['alpha']:g}"
+        + (f" of class {one['class']}" if one["class"] else "")
+        + f": {one['answered']} runs answered"
         + (
             f", {100 * one['misses'] / one['answered']:.1f} % of their known nodes missed on "
             f"average over runs (proved: within {100 * _bound(one):.1f} points of "

@@ -28,6 +28,8 @@ EXPECTED_IN_LIVING_SETS = 6.0  # the same where known nodes join: fewer full set
 FEWEST_NODES = 1.5  # over alpha: a band that holds fewer joins another
 FEWEST_FOR_BANDS = 6.0  # over alpha: with fewer calibration nodes there are no bands
 
+MIN_NODES_OF_PART = 60  # a class or group with fewer has no bands of its own, at whatever alpha
+
 
 def has_bands(calibration: int, alpha: float) -> bool:
     """Whether there are enough calibration nodes for bands at the smallest alpha.
@@ -70,6 +72,26 @@ def cut_degrees(
             lows.append(degree + 1)
             inside = 0
     return np.array(lows, np.int64)
+
+
+def cut_degrees_of_part(
+    counts: Ints, calibration: int, alpha: float, expected: float = EXPECTED_NODES
+) -> Ints:
+    """Return the lowest degree of each band inside a class or a group; [0] where it is too small.
+
+    Args:
+        counts: nodes of the whole graph by degree, as in `cut_degrees`.
+        calibration: how many calibration nodes the class or group has.
+        alpha: the smallest share of it that may be missed.
+        expected: over alpha, as in `cut_degrees`.
+
+    >>> counts = np.array([10, 400, 300, 200, 90])
+    >>> cut_degrees_of_part(counts, 59, 0.2), cut_degrees_of_part(counts, 60, 0.2)
+    (array([0]), array([0, 2, 3]))
+    """
+    if calibration < MIN_NODES_OF_PART:
+        return np.zeros(1, np.int64)
+    return cut_degrees(counts, calibration, alpha, expected)
 
 
 def band_numbers(lows: Ints, degrees: Ints) -> Ints:

@@ -39,8 +39,8 @@ class Promise:
     """What is promised and by which rule.
 
     alphas: shares that may be missed, the first one first · levels: what p-values are compared
-    with, by alpha and class [alphas, classes]; None where it is alpha itself · exact_test_weight:
-    EdgeEx with the due node's own weight · band_nodes: over the smallest alpha, calibration nodes
+    with, by alpha and class [alphas, classes]; None where it is alpha itself; single classes can
+    have an alpha of their own, and levels can adapt · exact_test_weight: EdgeEx with the due node's own weight · band_nodes: over the smallest alpha, calibration nodes
     that a band of degrees is expected to hold.
     """
 
@@ -127,8 +127,10 @@ def evaluate(
     p = stratified_p_values(scores.known, scores.due, chosen)
     found = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
     first = [one.threshold for one in found if one.alpha == promise.alphas[0]]
-    used = drift if promise.rule != "EdgeEx" else chosen[0].weights
-    n = len(scores.known) if promise.rule != "EdgeEx" else len(chosen[0].calibration)
+    used, n = drift, len(scores.known)
+    if promise.rule == "EdgeEx":
+        everybody = _edge_stratum(promise, degrees, drift)
+        used, n = everybody.weights, len(everybody.calibration)
     node, edge = _paper_thresholds(scores.known, degrees.calibration, promise.alphas[0], drift)
     return Evaluation(
         scores=scores.due,

@@ -91,7 +91,7 @@ def strata_of_ids(calibration: Ints, due: Ints, names: Sequence[str]) -> list[St
 
 
 def within_classes(strata: Sequence[Stratum], classes: Ints, n_classes: int) -> list[Stratum]:
-    """Library only: strata split by class; nodes of class y alone calibrate class y.
+    """Return strata split by class; nodes of class y alone calibrate class y.
 
     Args:
         strata: of all classes together.

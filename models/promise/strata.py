@@ -1,46 +1,126 @@
-"""Library only, until jobs use it.
+"""Who is calibrated with whom under a promise of its own for each class or each group.
 
-Who is calibrated with whom under a promise for groups: nodes of the same group alone.
-
-A group is a value of a node property (a region). Nodes without the property are a group of their
-own. A due node of a group that has no calibration node gets the full set, and this is said: the
-promise of its group can't rest on other groups' nodes.
+For classes: nodes of class c alone judge class c. For groups: nodes of the same group alone judge a
+node, for all classes. A group is a value of a node property (a region); nodes without the property
+are a group of their own. A due node of a group that has no calibration node gets the full set, and
+this is said: the promise of its group can't rest on other groups' nodes. Bands of degree, where the
+rule has them, are cut inside each class or group that is large enough.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.models.conformal.bands import band_strata, cut_degrees_of_part
+from ringfence.models.conformal.class_strata import class_band_strata
+from ringfence.models.conformal.evaluate import NodeDegrees, Promise, rule_strata
+from ringfence.models.conformal.strata import Stratum, within_classes
+
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupStrata:
-    """Strata of calibration [n] and due nodes [m]; `never_seen` groups have no calibration node."""
+class NodeGroups:
+    """Groups of calibration [n] and due nodes [m] by a property; None where a node has none."""
 
-    calibration: Ints
-    due: Ints
-    groups: tuple[str | None, ...]
-    never_seen: tuple[str | None, ...]
+    property: str
+    calibration: Sequence[str | None]
+    due: Sequence[str | None]
+
+    def never_seen(self) -> dict[str | None, int]:
+        """Return groups of due nodes that have no calibration node, with their number of nodes."""
+        seen = set(self.calibration)
+        unseen = [group for group in self.due if group not in seen]
+        return {group: unseen.count(group) for group in dict.fromkeys(unseen)}
 
 
-def group_strata(calibration: Sequence[str | None], due: Sequence[str | None]) -> GroupStrata:
-    """Return strata by group; None is the group of nodes that lack the property.
+def class_strata(
+    promise: Promise,
+    degrees: NodeDegrees,
+    classes: Ints,
+    alphas: Floats,
+    drift: Floats | None = None,
+) -> list[Stratum]:
+    """Return who judges whom under a promise per class.
 
-    >>> found = group_strata(["north", "south", None], ["south", "west"])
-    >>> found.calibration.tolist(), found.due.tolist(), found.never_seen
-    ([1, 2, 0], [2, 3], ('west',))
+    Args:
+        promise: its rule is kept inside each class.
+        degrees: of calibration and due nodes, and of all.
+        classes: true classes of the calibration nodes [n].
+        alphas: smallest share of each class that may be missed [classes].
+        drift: weights of the calibration nodes [n].
     """
-    groups = sorted({*calibration, *due}, key=lambda name: (name is not None, name or ""))
-    number = {name: i for i, name in enumerate(groups)}
-    seen = set(calibration)
-    return GroupStrata(
-        np.array([number[name] for name in calibration], np.int64),
-        np.array([number[name] for name in due], np.int64),
-        tuple(groups),
-        tuple(name for name in groups if name not in seen),
+    if promise.rule != "auto":
+        return within_classes(rule_strata(promise, degrees, drift), classes, len(alphas))
+    strata = class_band_strata(
+        degrees.counts, degrees.calibration, degrees.due, classes, alphas, promise.band_nodes
     )
+    if drift is None:
+        return strata
+    return [replace(one, weights=drift[one.calibration]) for one in strata]
+
+
+def group_strata(
+    promise: Promise, degrees: NodeDegrees, groups: NodeGroups, drift: Floats | None = None
+) -> list[Stratum]:
+    """Return who judges whom under a promise per group, in the order of the groups' names.
+
+    >>> degrees = NodeDegrees(np.ones(3, np.int64), np.ones(2, np.int64), np.array([0, 5]))
+    >>> groups = NodeGroups("region", ["north", "south", None], ["south", "west"])
+    >>> found = group_strata(Promise((0.1,), "auto"), degrees, groups)
+    >>> [(one.band, one.calibration.tolist(), one.due.tolist()) for one in found]
+    [('region=south', [1], [0]), ('region=west', [], [1])]
+    """
+    found = []
+    for group in sorted(set(groups.due), key=lambda name: (name is None, name or "")):
+        own = np.array([one == group for one in groups.calibration], np.bool_)
+        due = np.flatnonzero([one == group for one in groups.due])
+        found += _strata_of_group(
+            promise, degrees, drift, group_name(groups.property, group), own, due
+        )
+    return found
+
+
+def group_name(property_: str, group: str | None) -> str:
+    """Return a group as coverage rows and thresholds name it.
+
+    >>> group_name("region", "north"), group_name("region", None)
+    ('region=north', 'no region')
+    """
+    return f"no {property_}" if group is None else f"{property_}={group}"
+
+
+def _strata_of_group(
+    promise: Promise,
+    degrees: NodeDegrees,
+    drift: Floats | None,
+    name: str,
+    own: NDArray[np.bool_],
+    due: Ints,
+) -> list[Stratum]:
+    if promise.rule != "auto":
+        (everybody,) = rule_strata(promise, degrees, drift)
+        inside = own[everybody.calibration]
+        weights = None if everybody.weights is None else everybody.weights[inside]
+        test: Any = everybody.test_weight
+        test = test if np.ndim(test) == 0 else test[due]
+        return [Stratum(name, everybody.calibration[inside], due, None, weights, test)]
+    members, alpha = np.flatnonzero(own), min(promise.alphas)
+    lows = cut_degrees_of_part(degrees.counts, len(members), alpha, promise.band_nodes)
+    strata = band_strata(lows, degrees.calibration[members], degrees.due[due], alpha)
+    return [
+        Stratum(
+            f"{one.band} in {name}" if one.band else name,  # degrees first: no value can look so
+            members[one.calibration],
+            due[one.due],
+            None,
+            None if drift is None else drift[members[one.calibration]],
+        )
+        for one in strata
+    ]

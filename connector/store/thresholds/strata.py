@@ -2,6 +2,8 @@
 
 A run under one rule has one threshold or, with bands of degree or promises per class, many; each
 has calibration nodes of its own. The number covered in a run is then a sum of independent parts.
+Under a promise per class neighbouring bands can share the calibration nodes of a small class; their
+thresholds are then equal, and their nodes count as judged by one.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ By = Literal["run", "class", "group"]
 class Stratum:
     """Nodes that were judged by one threshold: the calibration nodes behind it, known, covered.
 
-    `level` is what their p-values were compared with.
+    `level` is what their p-values were compared with; `class_` is the class that the threshold
+    speaks of, "" where it speaks of all.
     """
 
     n_calibration: int
@@ -47,6 +50,7 @@ class Stratum:
     level: float
     known: int
     covered: int
+    class_: str = ""
 
 
 StrataById = dict[tuple[int, float, str], list[Stratum]]
@@ -66,7 +70,14 @@ def known_strata(
         key = int(row["seq"]), float(row["alpha"]), row["name"]
         size, effective = int(row["n_calibration"]), float(row["effective_calibration"])
         strata.setdefault(key, []).append(
-            Stratum(size, effective, row["level"], int(row["known"]), int(row["covered"]))
+            Stratum(
+                size,
+                effective,
+                row["level"],
+                int(row["known"]),
+                int(row["covered"]),
+                row["class"],
+            )
         )
     return strata
 
@@ -96,8 +107,9 @@ def same_node(table: Table) -> ColumnElement[bool]:
 def _query(project: str, version: str, by: By, as_of_ns: int | None) -> Select[Any]:
     known: Any = prediction if as_of_ns is None else classes_as_of(project, as_of_ns)
     name = {"run": literal(""), "class": known.c.label, "group": group_name()}[by]
+    # not by band: bands with the same threshold and as many nodes of a class share them
     terms = (
-        threshold.c.seq, threshold.c.alpha, threshold.c.band, threshold.c["class"],
+        threshold.c.seq, threshold.c.alpha, threshold.c["class"], threshold.c.threshold,
         threshold.c.n_calibration, threshold.c.effective_calibration, threshold.c.level,
     )  # fmt: skip
     first = threshold.c.alpha == run.c.alpha
