@@ -69,6 +69,17 @@ def payload_keys(store: Store, project: str, seq: int, rows: int) -> Iterator[li
         yield [row.node_key for row in block]
 
 
+def payload_bands(
+    store: Store, project: str, seq: int, rows: int
+) -> Iterator[list[tuple[str, str]]]:
+    """Yield keys and bands of a run's predictions in blocks, sorted; "" where there is no band."""
+    query = select(prediction.c.node_key, prediction.c.band).where(
+        prediction.c.project == project, prediction.c.seq == seq
+    )
+    for block in read_blocks(store, query, prediction.c.node_key, rows):
+        yield [(row.node_key, row.band or "") for row in block]
+
+
 def some_predictions(store: Store, project: str, keys: Sequence[str]) -> list[StoredPrediction]:
     """Return the predictions of `keys`."""
     query = select(*PREDICTION).where(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from ringfence.connector.neo4j.groups import node_groups
 from ringfence.connector.neo4j.read import watermark
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import coverage_audits
-from ringfence.connector.records import AlarmState, CoverageRow, KnownClass
+from ringfence.connector.records import AlarmState, CoverageRow, KnownClass, NodeGroup, Run
 from ringfence.connector.store import coverage, labels, predictions, runs
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
@@ -33,6 +34,7 @@ from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
+from ringfence.models.promise.strata import group_of_band
 
 DAY_NS = 86_400 * NANOSECONDS
 
@@ -99,7 +101,9 @@ def count_coverage(
     counts = {version: len(names) for version, names in class_names(store, project).items()}
     by_run = tallies(store, project, counts, "run", as_of_ns)
     by_class = tallies(store, project, counts, "class", as_of_ns)
-    by_group = tallies(store, project, counts, "group", as_of_ns) if settings.audit.groups else []
+    promised = any(tally.promise == "group" for tally in by_run)
+    wanted = promised or settings.audit.groups
+    by_group = tallies(store, project, counts, "group", as_of_ns) if wanted else []
     return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs)
 
 
@@ -172,17 +176,34 @@ def _ask_since(workspace: Workspace, labelled_at: str) -> Blocks:
 
 
 def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress) -> None:
-    """Write the groups of the nodes that were evaluated since the last audit."""
+    """Write the groups of the nodes that were evaluated since the last audit.
+
+    A group that was promised something is the one that the node was evaluated in: its band is on
+    record, whatever the graph says since.
+    """
     names = workspace.settings.audit.groups
     mark = coverage.mark_of(workspace.store, workspace.project)
     rows, done = workspace.settings.engine.read_rows, 0
     for seq in runs.applied_after(
         workspace.store, workspace.project, mark.grouped_seq if mark else 0
     ):
-        blocks = predictions.payload_keys(workspace.store, workspace.project, seq, rows)
-        for keys in blocks if names else ():
-            found = node_groups(workspace.graph, workspace.mapping, names, keys)
-            record_groups(writer, keys, found)
+        promised = _promised_group(runs.one_run(workspace.store, workspace.project, seq))
+        asked = [name for name in names if name != promised]
+        blocks = predictions.payload_bands(workspace.store, workspace.project, seq, rows)
+        for block in blocks if asked or promised else ():
+            keys = [key for key, _ in block]
+            groups = node_groups(workspace.graph, workspace.mapping, asked, keys) if asked else []
+            groups += [
+                NodeGroup(key, promised, group)
+                for key, band in (block if promised else ())
+                if promised and (group := group_of_band(promised, band)) is not None
+            ]
+            record_groups(writer, keys, groups)
             done += len(keys)
             progress("groups", done, 0)
         coverage.set_mark(writer, grouped_seq=seq)
+
+
+def _promised_group(run: Run) -> str | None:
+    """The property whose values had a promise of their own in a run."""
+    return json.loads(run.options)["group"] if run.promise == "group" else None

@@ -82,6 +82,11 @@ def say(text: str) -> None:
     _stdout().print(Text(text), soft_wrap=True)
 
 
+def say_sentence(text: str) -> None:
+    """Print a sentence that stands without capital and full stop, with both."""
+    say(f"{text[:1].upper()}{text[1:]}.")
+
+
 @contextmanager
 def silence() -> Iterator[None]:
     """Keep tables and lines back, for `--json`; progress and errors still show."""

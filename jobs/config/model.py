@@ -41,7 +41,12 @@ class ModelSettings(Section):
         "passes, and with `[[graph.nodes]]` batches of 512 where a full pass would take more than "
         "4 GB.",
     )
-    class_weights: bool = Field(False, description="Weigh rare classes up in the training loss.")
+    class_weights: bool | Literal["auto"] = Field(
+        "auto",
+        description="Weigh rare classes up in the training loss: `auto` does so under "
+        '`[conformal] promise = "class"`, where it makes the promise of a rare class cost far '
+        "fewer false alerts, and not otherwise.",
+    )
     seed: int = Field(
         0,
         description="Seed of the split, the training and every node's own random number u. "

@@ -7,7 +7,8 @@ Each was measured; docs/mathematics.md has the figures.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.config.conformal import ConformalSettings
@@ -55,6 +56,20 @@ def require_promised_classes(
             next_step="correct the name in [conformal.classes]; if the class is new in the graph: "
             "ringfence train",
         )
+
+
+def require_calibration_of_all(terms: PromiseTerms, manifest: Mapping[str, Any]) -> None:
+    """Refuse a promise for all nodes together where rare classes gave more nodes to calibration."""
+    if terms.promise == "class" or not manifest.get("calibration_shares"):
+        return
+    raise ConfigError(
+        found=f'[conformal] promise = "{terms.promise}" with a model that was trained for a '
+        "promise per class: rare classes ("
+        f"{', '.join(manifest['calibration_shares'])}) have a larger share of its calibration "
+        "nodes than of all nodes",
+        needed="calibration nodes that are like the nodes to evaluate",
+        next_step='ringfence train   (or keep promise = "class")',
+    )
 
 
 def require_group(terms: PromiseTerms, class_property: str) -> None:

@@ -21,6 +21,7 @@ from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.promise_check import (
     require_calibration,
+    require_calibration_of_all,
     require_group,
     require_promised_classes,
 )
@@ -87,6 +88,7 @@ def decide_due(
         return due, None
     require_calibration(settings.conformal, terms)
     require_promised_classes(settings.conformal, terms, model.classes)
+    require_calibration_of_all(terms, model.manifest)
     require_group(terms, workspace.mapping.class_property)
     living = living_set(workspace, model, terms, calibration)
     levels = levels_of_run(workspace, model, terms, living)

@@ -17,7 +17,7 @@ from ringfence.connector.mirror import Mirror
 from ringfence.connector.records import Member
 from ringfence.connector.store import labels, runs
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.promise import terms_in_force
+from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.models import hashing
 from ringfence.models.conformal.evaluate import Evaluation
@@ -110,19 +110,29 @@ def update_monitor(
     scores = _true_scores(step, monitored.scores)
     keys = mirror.keys.take(step.new.rows.tolist())
     u = np.maximum(hashing.uniforms(keys, seed, WATCH), 2.0**-53)
-    strata = {}
-    if terms.rule != "NodeEx":  # nodes are compared with nodes of like degree, as in the sets
-        strata = {
-            "reference_strata": degree_strata(monitored.degree[:cut]),
-            "strata": degree_strata(monitored.degree[cut:]),
-        }
-    p = smoothed_p_values(scores[:cut], scores[cut:], u, **strata)
+    strata = _strata(terms, step, monitored)
+    compared = {} if strata is None else {"reference_strata": strata[:cut], "strata": strata[cut:]}
+    p = smoothed_p_values(scores[:cut], scores[cut:], u, **compared)
     return {
         "state": _after(step.before, p).as_dict(),
         "mark_ns": step.mark_ns,
         "new": len(p),
         "mean_p": float(p.mean()),
     }
+
+
+def _strata(
+    terms: PromiseTerms, step: MonitorStep, monitored: Monitored
+) -> NDArray[np.int64] | None:
+    """Who is compared with whom, as in the sets: nodes of like degree, under a promise per class
+    nodes of one class (rare ones have a larger share of the calibration nodes than of the rest).
+    """
+    parts = [] if terms.rule == "NodeEx" else [degree_strata(monitored.degree)]
+    if terms.promise == "class":
+        parts.append(np.concatenate([step.reference.classes, step.new.classes]))
+    if not parts:
+        return None
+    return np.unique(np.stack(parts), axis=1, return_inverse=True)[1].reshape(-1)
 
 
 def _true_scores(step: MonitorStep, scores: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -76,11 +76,14 @@ def fit_network(
     mirror: Mirror,
     split: Split,
     on_epoch: Callable[[Epoch], None] | None,
+    class_weights: bool = False,
 ) -> FittedNetwork:
     """Train on the subgraph that train and validation nodes induce, and on nothing else."""
     settings = workspace.settings.model
     if mirror.typed is not None and workspace.mapping.typed is not None:
-        typed, trained = fit_typed(mirror.typed, workspace.mapping.typed, settings, split, on_epoch)
+        typed, trained = fit_typed(
+            mirror.typed, workspace.mapping.typed, settings, split, on_epoch, class_weights
+        )
         weights = {name: as_array(value) for name, value in trained.state.items()}
         nothing = Scaling(np.empty(0, np.float32), np.empty(0, np.float32))
         return FittedNetwork(weights | typed.encoders.arrays(), nothing, trained, typed)
@@ -104,7 +107,7 @@ def fit_network(
             weight_decay=settings.weight_decay,
             max_epochs=settings.max_epochs,
             patience=settings.patience,
-            class_weights=settings.class_weights,
+            class_weights=class_weights,
             on_epoch=on_epoch,
             **batches,
         )

@@ -67,7 +67,8 @@ def describe_promise(promise: TrainedPromise, relationships: int) -> list[str]:
     """Say what a new model promises by, and what its score can't do on this graph."""
     terms = promise.terms
     rule = "within bands of degree" if terms.rule == AUTO else f"by {terms.rule}"
-    sentences = [f"calibrated {rule} with the score {terms.score}"]
+    whom = {"class": ", inside each class", "group": f", inside each value of {terms.group}"}
+    sentences = [f"calibrated {rule}{whom.get(terms.promise, '')} with the score {terms.score}"]
     if promise.choice is not None:
         sentences.append(f"score: {promise.choice.sentence}")
     if needs_neighbours(terms.score) and relationships == 0:

@@ -1,12 +1,14 @@
 """The labelled nodes by role: those to train on, to stop by, and to calibrate with.
 
 A node's role follows from its key and the project's seed alone, so that it keeps it when the graph
-grows.
+grows. Under a promise per class a rare class gives a larger share of its labelled nodes to
+calibration, which its promise rests on; its nodes' roles then move with their number, too.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,8 +48,13 @@ class Split:
         }
 
 
-def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
+def split_labelled(
+    mirror: Mirror, settings: ModelSettings, calibration_shares: Mapping[str, float] | None = None
+) -> Split:
     """Split the labelled nodes into roles by the configured shares.
+
+    `calibration_shares` are those of classes that give more of their nodes to calibration; training
+    and validation divide the rest as they are configured.
 
     The mirror numbers nodes as they were read; sums of floats depend on the order of their terms,
     so training in that numbering would give other weights for the same graph: keys give the order.
@@ -59,12 +66,8 @@ def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
     keys = mirror.keys.take(rows.tolist())
     order = sorted(range(len(keys)), key=keys.__getitem__)
     rows, keys = rows[order], [keys[position] for position in order]
-    shares = {
-        "train": settings.train,
-        "validation": settings.validation,
-        "calibration": settings.calibration,
-    }
-    masks = hashing.split(keys, settings.seed, shares)
+    of_class = [classes[index] for index in indices[rows].tolist()]
+    masks = _role_masks(keys, of_class, settings, calibration_shares or {})
     for role, mask in masks.items():
         if not mask.any():
             raise ModelError(
@@ -73,6 +76,36 @@ def split_labelled(mirror: Mirror, settings: ModelSettings) -> Split:
                 next_step="label more nodes, or change the shares in [model]",
             )
     return Split(tuple(classes), indices, **{role: rows[mask] for role, mask in masks.items()})
+
+
+def count_labelled(mirror: Mirror) -> dict[str, int]:
+    """Return how many nodes have each class, by its name."""
+    seen, counts = np.unique(mirror.classes[mirror.classes != UNKNOWN], return_counts=True)
+    names = [mirror.class_names[index] for index in seen.tolist()]
+    return dict(sorted(zip(names, counts.tolist(), strict=True)))
+
+
+def _role_masks(
+    keys: list[str], classes: list[str], settings: ModelSettings, own: Mapping[str, float]
+) -> dict[str, NDArray[np.bool_]]:
+    """Which nodes have which role; classes in `own` have their own share of calibration."""
+    masks = hashing.split(keys, settings.seed, _shares(settings, settings.calibration))
+    for name, share in own.items():
+        mine = np.array([one == name for one in classes], np.bool_)
+        others = hashing.split(keys, settings.seed, _shares(settings, share))
+        masks = {role: np.where(mine, others[role], mask) for role, mask in masks.items()}
+    return masks
+
+
+def _shares(settings: ModelSettings, calibration: float) -> dict[str, float]:
+    """Shares of the roles, as they are configured where calibration has its configured share."""
+    if calibration == settings.calibration:
+        train, validation = settings.train, settings.validation
+    else:
+        learnt = settings.train + settings.validation
+        train = round((1 - calibration) * settings.train / learnt, 12)
+        validation = round(1 - calibration - train, 12)
+    return {"train": train, "validation": validation, "calibration": calibration}
 
 
 def refuse_lost_nodes(mirror: Mirror, most: float) -> None:

@@ -22,6 +22,7 @@ from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import policy_of
+from ringfence.jobs.training.class_promise import plan_promise
 from ringfence.jobs.training.fit import (
     FittedNetwork,
     NaiveCalibration,
@@ -35,7 +36,12 @@ from ringfence.jobs.training.score_choice import (
     describe_promise,
     settle_promise,
 )
-from ringfence.jobs.training.split import Split, list_members, split_labelled
+from ringfence.jobs.training.split import (
+    Split,
+    count_labelled,
+    list_members,
+    split_labelled,
+)
 from ringfence.jobs.training.typed_fit import typed_options
 from ringfence.models.guarantee.law import guarantee
 from ringfence.models.training.loop import Epoch
@@ -46,7 +52,7 @@ class TrainReport:
     """What `ringfence train` did.
 
     `promise` says by which rule and score sets will be made, `differences` in what that is not as
-    with the model before.
+    with the model before; `announced` was said before training: classes with too few labels, …
     """
 
     version: str
@@ -62,25 +68,34 @@ class TrainReport:
     guarantee: str
     promise: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
+    announced: tuple[str, ...] = ()
 
 
 def run_training(
     workspace: Workspace,
     progress: ReadProgress = lambda _what, _done, _all: None,
     on_epoch: Callable[[Epoch], None] | None = None,
+    announce: Callable[[str], None] = lambda _sentence: None,
 ) -> TrainReport:
-    """Read the whole graph, train a new model version and record it."""
+    """Read the whole graph, train a new model version and record it.
+
+    `announce` gets what a person should know of the promise before anything is trained.
+    """
     settings = workspace.settings
     check_promise(workspace)
     with write_session(workspace, progress) as session:
         before = last_manifest(workspace.store, workspace.project)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
-        split = split_labelled(mirror, settings.model)
-        fitted = fit_network(workspace, mirror, split, on_epoch)
+        plan = plan_promise(settings, count_labelled(mirror))
+        for sentence in plan.sentences:
+            announce(sentence)
+        split = split_labelled(mirror, settings.model, plan.calibration_shares)
+        fitted = fit_network(workspace, mirror, split, on_epoch, plan.class_weights)
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
         promise = settle_promise(workspace, mirror, split, fitted)
         facts = _manifest_facts(settings, mirror.width, split, fitted, promise)
+        facts |= {"calibration_shares": dict(plan.calibration_shares)}
         manifest = dumps(
             model_files.save_model(
                 workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts
@@ -93,6 +108,7 @@ def run_training(
     return replace(
         report,
         promise=tuple(describe_promise(promise, mirror.edge_count)),
+        announced=plan.sentences,
         differences=tuple(
             describe_changes(settings.conformal, json.loads(before), promise.terms)
             if before

@@ -82,6 +82,7 @@ def fit_typed(
     settings: ModelSettings,
     split: Split,
     on_epoch: Callable[[Epoch], None] | None,
+    class_weights: bool = False,
 ) -> tuple[TypedFit, Trained]:
     """Train on the subgraph of train and validation nodes and all context, and on nothing else."""
     schema = schema_of(mapping)
@@ -113,7 +114,7 @@ def fit_typed(
             weight_decay=settings.weight_decay,
             max_epochs=settings.max_epochs,
             patience=settings.patience,
-            class_weights=settings.class_weights,
+            class_weights=class_weights,
             on_epoch=on_epoch,
             **more,
         )

@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-How many of a class's labelled nodes go to calibration, where the class has its own promise.
+"""How many of a class's labelled nodes go to calibration, where the class has its own promise.
 
 A promise of a class rests on the calibration nodes of that class alone: with n of them a finite
 threshold needs n >= 1 / alpha - 1, and a threshold that is not mostly luck several times that. A
@@ -52,7 +50,7 @@ def class_share(labelled: int, alpha: float, configured: float) -> ClassShare:
     ClassShare(share=0.6, expected=6.0, needed=9, missing=5)
     """
     needed = smallest_n(alpha)
-    wanted = GOOD_MULTIPLE * needed / labelled if labelled else 1.0
+    wanted = round(GOOD_MULTIPLE * needed / labelled, 6) if labelled else 1.0
     share = max(configured, min(MAX_SHARE, wanted))
     missing = max(0, math.ceil(needed / share - 1e-9) - labelled)
     return ClassShare(share, share * labelled, needed, missing)

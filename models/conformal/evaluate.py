@@ -39,9 +39,10 @@ class Promise:
     """What is promised and by which rule.
 
     alphas: shares that may be missed, the first one first · levels: what p-values are compared
-    with, by alpha and class [alphas, classes]; None where it is alpha itself; single classes can
-    have an alpha of their own, and levels can adapt · exact_test_weight: EdgeEx with the due node's own weight · band_nodes: over the smallest alpha, calibration nodes
-    that a band of degrees is expected to hold.
+    with, by alpha and class [alphas, classes]; None where it is alpha itself (single classes can
+    have an alpha of their own, and levels can adapt) · exact_test_weight: EdgeEx with the due
+    node's own weight · band_nodes: over the smallest alpha, calibration nodes that a band of
+    degrees is expected to hold.
     """
 
     alphas: tuple[float, ...]

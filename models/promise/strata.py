@@ -96,6 +96,18 @@ def group_name(property_: str, group: str | None) -> str:
     return f"no {property_}" if group is None else f"{property_}={group}"
 
 
+def group_of_band(property_: str, band: str) -> str | None:
+    """Return the group that the name of a stratum speaks of; None for nodes without the property.
+
+    >>> group_of_band("region", "region=north"), group_of_band("region", "2-4 in region=a=b")
+    ('north', 'a=b')
+    >>> group_of_band("region", "2-4 in no region") is None
+    True
+    """
+    _, found, value = band.partition(f"{property_}=")
+    return value if found else None
+
+
 def _strata_of_group(
     promise: Promise,
     degrees: NodeDegrees,

@@ -482,13 +482,18 @@ SQL_EDITS = {
         [],
         "coverage of run 3, total: model changed",
     ),
+    "coverage.own_promise": (
+        "UPDATE coverage SET own_promise = NOT own_promise WHERE slice = 'total' AND seq = 3",
+        [],
+        "coverage of run 3, total: own_promise changed",
+    ),
     "coverage inserted": (
         "INSERT INTO coverage SELECT project, seq, 'class', 'forged', model, alpha, audited_ns, "
         "evaluated, "
         "known, covered, covered_naive, unseen, coverage, low, high, p_value, anytime_low, "
         "anytime_p, mean_size, mean_degree, singletons, singletons_known, singleton_hits, empty, "
-        "\"full\", bias, bias_words, exact, raised_by, verdict, words, first_alpha FROM coverage "
-        "WHERE slice = 'total' AND seq = 3",
+        "\"full\", bias, bias_words, exact, raised_by, verdict, words, first_alpha, own_promise "
+        "FROM coverage WHERE slice = 'total' AND seq = 3",
         [],
         "coverage of run 3, class 'forged': the row was never recorded",
     ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ringfence.jobs.cli.console import open_with_progress, print_report, say
+from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
@@ -18,9 +18,16 @@ def train(config: Config = None, as_json: AsJson = False) -> None:
 
         most = workspace.settings.model.max_epochs
         trained = run_training(
-            workspace, report, lambda epoch: report("training, epochs", epoch.number + 1, most)
+            workspace,
+            report,
+            lambda epoch: report("training, epochs", epoch.number + 1, most),
+            _say_nothing if as_json else say_sentence,
         )
     print_report(trained, as_json, print_training)
+
+
+def _say_nothing(_sentence: str) -> None:
+    """JSON has what was announced in its report."""
 
 
 def print_training(trained: TrainReport) -> None:
@@ -35,6 +42,6 @@ def print_training(trained: TrainReport) -> None:
     )
     say(trained.guarantee + ".")
     for sentence in trained.promise:
-        say(f"{sentence[:1].upper()}{sentence[1:]}.")
+        say_sentence(sentence)
     for difference in trained.differences:
         say(f"Changed: {difference}.")

@@ -1,0 +1,138 @@
+"""A promise per class and per group, through graph, SQL, coverage rows and the chain."""
+
+import json
+
+import pytest
+from sqlalchemy import select
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.store import runs, tables
+from ringfence.connector.store.models import class_names
+from ringfence.jobs.auditing.audit import count_coverage, run_audit
+from ringfence.jobs.config.settings import ConformalSettings
+from ringfence.jobs.integrity.verify import run_verification
+from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
+
+SPLIT = "MATCH (n:Account) SET n.zone = CASE n.id % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' END"
+
+
+@pytest.fixture
+def sql_url(tmp_path):
+    return f"sqlite:///{tmp_path / 'ringfence.db'}"
+
+
+def with_conformal(workspace, **values):
+    return workspace.settings.model_copy(update={"conformal": ConformalSettings(**values)})
+
+
+def rows_of(workspace, table, **where):
+    query = select(table).where(*(table.c[name] == value for name, value in where.items()))
+    with workspace.store.reading() as connection:
+        return connection.execute(query).all()
+
+
+def play(grown, workspace):
+    """Train, evaluate two batches, let all classes of the first become known."""
+    announced = []
+    trained = run_training(workspace, announce=announced.append)
+    assert tuple(announced) == trained.announced
+    first = run_scoring(workspace)
+    grown.arrive(grown.later[0])
+    second = run_scoring(workspace)
+    grown.reveal(grown.first.nodes[~grown.labelled[grown.first.nodes]])
+    return trained, (first, second), run_audit(workspace)
+
+
+def test_classes_are_calibrated_apart_with_alphas_of_their_own_and_can_be_broken(grown):
+    settings = with_conformal(
+        grown.workspace, promise="class", alpha=[0.2, 0.1], classes={"mule": 0.3}
+    )
+    with open_workspace(settings) as workspace:
+        trained, reports, audit = play(grown, workspace)
+        classes = class_names(workspace.store, "test")[trained.version]
+        run = runs.one_run(workspace.store, "test", reports[0].seq)
+        assert (run.promise, run.score, run.threshold) == ("class", "TPS", None)
+        levels = {name: 0.3 if name == "mule" else 0.2 for name in classes}
+        assert run.levels["used"][0] == levels
+        for row in rows_of(workspace, tables.prediction, seq=run.seq):
+            p = dict(zip(classes, json.loads(row.p_values), strict=True))
+            assert json.loads(row.classes) == [name for name in classes if p[name] > levels[name]]
+        thresholds = rows_of(workspace, tables.threshold, seq=run.seq)
+        assert {row._mapping["class"] for row in thresholds} == set(classes)
+        members = rows_of(workspace, tables.member, version=trained.version, role="calibration")
+        for y, name in enumerate(classes):  # no threshold rests on nodes of another class
+            own = sum(row.class_index == y for row in members)
+            sizes = {row.n_calibration for row in thresholds if row._mapping["class"] == name}
+            assert max(sizes) <= own
+        rows = {(row.name, row.alpha): row for row in audit.rows if row.slice == "class"}
+        assert ("mule", 0.3) in rows
+        assert ("mule", 0.2) not in rows  # one row tells all: its sets are the same at both alphas
+        assert all(row.own_promise for row in rows.values())
+        assert count_coverage(workspace.store, workspace.settings) == list(audit.rows)
+        assert run_verification(workspace).problems == ()
+        shown = workspace.graph.read(
+            "MATCH (a:CoverageAudit {slice: 'class', name: 'mule'}) RETURN a.own_promise AS own, "
+            "a.alpha AS alpha"
+        )
+        assert [dict(row) for row in shown] == [{"own": True, "alpha": 0.3}]
+
+
+def test_groups_are_calibrated_apart_and_one_never_seen_gets_full_sets(grown):
+    settings = with_conformal(grown.workspace, promise="group", group="zone", alpha=0.2)
+    grown.workspace.graph.run(SPLIT)
+    with open_workspace(settings) as workspace:
+        run_training(workspace)
+        first = run_scoring(workspace)
+        bands = {row.band for row in rows_of(workspace, tables.prediction, seq=first.seq)}
+        assert {band.rpartition(" in ")[2] for band in bands} == {
+            "zone=north", "zone=south", "no zone",
+        }  # fmt: skip
+        grown.arrive(grown.later[0])
+        workspace.graph.run(
+            "MATCH (n:Account) WHERE n.zone IS NULL AND n.kind IS NULL "
+            "AND NOT (n)-[:EVALUATED]->() SET n.zone = 'west'"
+        )
+        second = run_scoring(workspace)
+        assert any("zone=west" in note and "full sets" in note for note in second.run.notes)
+        classes = len(class_names(workspace.store, "test")[second.run.model])
+        new = rows_of(workspace, tables.prediction, seq=second.seq)
+        west = [row for row in new if row.band == "zone=west"]
+        assert west
+        assert {row.size for row in west} == {classes}
+        workspace.graph.run("MATCH (n:Account) SET n.zone = 'moved'")  # after the evaluation
+        grown.reveal(grown.first.nodes[~grown.labelled[grown.first.nodes]])
+        audit = run_audit(workspace)
+        rows = {row.name: row for row in audit.rows if row.slice == "group"}
+        assert set(rows) == {"zone=north", "zone=south", "zone=west"}
+        assert all(row.own_promise for row in rows.values())
+        assert run_verification(workspace).problems == ()
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"promise": "class", "classes": {"mole": 0.1}}, "'mole', which is no class"),
+        ({"promise": "group", "group": "kind"}, "class_property"),
+    ],
+)
+def test_a_promise_that_cannot_be_read_is_refused_before_training_and_before_scoring(
+    grown, given, reason
+):
+    run_training(grown.workspace)
+    with open_workspace(with_conformal(grown.workspace, **given)) as workspace:
+        for work in (run_training, run_scoring):
+            with pytest.raises(ConfigError, match=reason):
+                work(workspace)
+        assert runs.next_seq(workspace.store, "test") == 1
+
+
+def test_calibration_with_more_of_the_rare_classes_is_no_base_for_a_promise_to_all(grown):
+    with open_workspace(with_conformal(grown.workspace, promise="class")) as workspace:
+        assert run_training(workspace).announced  # rare classes give more to calibration
+    with (
+        open_workspace(with_conformal(grown.workspace, promise="marginal")) as workspace,
+        pytest.raises(ConfigError, match="larger share of its calibration"),
+    ):
+        run_scoring(workspace)
