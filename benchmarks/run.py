@@ -1,12 +1,14 @@
 """A whole `ringfence score` with 1,000 new nodes: where each second goes, as the graph grows.
 
-    python -m benchmarks.run [--quick | --nodes 10000 1000000 --networks gcn,sage]
+    python -m benchmarks.run [--quick | --nodes 10000 1000000 --networks gcn,sage --scores DAPS,APS]
 
 An embedded Neo4j with 64 features and five relationships per node, SQLite as the audit store. The
 classes of the first 10,000 nodes are known: a model is trained on them in a few epochs, and a fifth
 of them calibrates it at every size. What was there before the first batch counts as evaluated.
-Then batches of 1,000 nodes arrive and each is scored; the first few warm up the server. Times are
-on the clock, of the fastest batch, with the CPU seconds of ringfence and of the server beside them.
+Then batches of 1,000 nodes arrive and each is scored, by one project per score in turns: DAPS, the
+default, and APS beside it, both within bands of degree. The first few batches warm up the
+server. Times are on the clock, of the fastest batch, with the CPU seconds of ringfence and of the
+server beside them; `x APS` are medians of ratios of CPU seconds taken within a batch.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ import argparse
 import os
 import tempfile
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -47,35 +50,63 @@ def server_cpu(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def measure(nodes: int, network: str) -> dict[str, Any]:
-    with tempfile.TemporaryDirectory() as name:
+def measure(nodes: int, network: str, scores: list[str]) -> list[dict[str, Any]]:
+    with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder, accounts = Path(name), Accounts(np.random.default_rng(1))
         home = folder / "neo4j"
         import_graph(home, write_files(folder, accounts, nodes, KNOWN))
-        with embedded.running(home, options=SERVER) as server:
-            settings = settings_file(folder, server.uri, network)
-            environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
-            with (
-                open_workspace(load_settings(settings, environment)) as workspace,
-                closing(connect(server.uri, server.user, server.password)) as graph,
-            ):
-                run_migrations(workspace)
-                trained, _ = wall_seconds(lambda: run_training(workspace))
-                close_known(workspace)
-                rows = []
-                for _ in range(WARM + BATCHES):
-                    arrive(graph, accounts, NEW)
-                    rows.append(one_batch(workspace, server.pid))
-    best = min(rows[WARM:], key=lambda row: row["seconds"])
+        server = stack.enter_context(embedded.running(home, options=SERVER))
+        graph = stack.enter_context(closing(connect(server.uri, server.user, server.password)))
+        environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
+        workspaces, trained = {}, {}
+        for score in scores:
+            settings = settings_file(folder / score, server.uri, network, score)
+            workspace = open_workspace(load_settings(settings, environment))
+            workspaces[score] = stack.enter_context(workspace)
+            run_migrations(workspaces[score])
+            trained[score], _ = wall_seconds(lambda one=workspaces[score]: run_training(one))
+            close_known(workspaces[score])
+        rows: dict[str, list[dict[str, Any]]] = {score: [] for score in scores}
+        for batch in range(WARM + BATCHES):
+            arrive(graph, accounts, NEW)
+            for score in scores[:: 1 if batch % 2 else -1]:
+                rows[score].append({"score": score, **one_batch(workspaces[score], server.pid)})
+                show(rows[score][-1])
     size = {"nodes": nodes, "relationships": nodes * 5, "network": network}
-    return {**size, **best, "first_seconds": rows[0]["seconds"], "train_seconds": trained}
+    return [
+        {**size, **best_batch(rows[score][WARM:]), **beside(rows[score][WARM:], rows["APS"][WARM:]),
+         "first_seconds": rows[score][0]["seconds"], "train_seconds": trained[score]}
+        for score in scores
+    ]  # fmt: skip
 
 
-def settings_file(folder: Path, uri: str, network: str) -> Path:
-    """Write a configuration that trains a few epochs."""
+def best_batch(rows: list[dict[str, Any]]) -> dict[str, Any]:
+    """The fastest batch on the clock, with the medians of the CPU seconds."""
+    cpu = {name: median(row[name] for row in rows) for name in ("own_cpu", "server_cpu")}
+    return {**min(rows, key=lambda row: row["seconds"]), **cpu}
+
+
+def beside(rows: list[dict[str, Any]], others: list[dict[str, Any]]) -> dict[str, float]:
+    """CPU seconds of a run as multiples of those of the same batch with another score."""
+    pairs = list(zip(rows, others, strict=True))
+    return {
+        "own_x_aps": median(a["own_cpu"] / b["own_cpu"] for a, b in pairs),
+        "all_x_aps": median(total_cpu(a) / total_cpu(b) for a, b in pairs),
+    }
+
+
+def total_cpu(row: dict[str, Any]) -> float:
+    return float(row["own_cpu"] + row["server_cpu"])
+
+
+def settings_file(folder: Path, uri: str, network: str, score: str) -> Path:
+    """Write a configuration that trains a few epochs, of a project of its own."""
+    folder.mkdir()
     path = folder / "ringfence.toml"
     model = f'[model]\nnetwork = "{network}"\nmax_epochs = 5\n{SHARES}'
-    path.write_text(sample_toml(uri, "bench").replace("[model]", model), encoding="utf-8")
+    text = sample_toml(uri, f"bench-{score}", "auto").replace("[model]", model)
+    named = f'[conformal]\nscore = "{score}"\n'
+    path.write_text(text.replace("[conformal]\n", named), encoding="utf-8")
     return path
 
 
@@ -91,13 +122,11 @@ def close_known(workspace: Workspace) -> None:
 def one_batch(workspace: Workspace, pid: int) -> dict[str, Any]:
     own, theirs = time.process_time(), server_cpu(pid)
     seconds, report = wall_seconds(lambda: run_scoring(workspace))
-    row = {
+    return {
         "new": report.new_nodes, "evaluated": report.evaluated, "seconds": seconds,
         **steps_of(report), "own_cpu": time.process_time() - own,
         "server_cpu": server_cpu(pid) - theirs, "way": report.run.notes[0],
     }  # fmt: skip
-    show(row)
-    return row
 
 
 def steps_of(report: RunReport) -> dict[str, Any]:
@@ -112,12 +141,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--nodes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--networks", default="gcn")
+    parser.add_argument("--scores", default="DAPS,APS", help="APS is among them")
     given = parser.parse_args()
     rows = []
     for nodes in [KNOWN] if given.quick else given.nodes:
         for network in given.networks.split(","):
-            rows.append(measure(nodes, network))
-            show(rows[-1])
+            for row in measure(nodes, network, given.scores.split(",")):
+                rows.append(row)
+                show(row)
             keep("run", rows, given.quick)
 
 

@@ -25,7 +25,7 @@ from ringfence.models.inference.layers.base import InferencePlan, MessagePlan
 from ringfence.models.inference.messages import (
     RescaledMessages,
     degree_scale,
-    fill_messages,
+    messages_of,
     rescale_messages,
 )
 from ringfence.models.inference.state import NEVER_COMPUTED, Tables
@@ -84,10 +84,10 @@ def _find_messages(
     cost = _cost(plan, graph, needed, touched, told)
     if cost.way == "full":
         return Change(needed, cost)
-    tables.rows = graph.size
-    found = rescale_messages(plan, graph, features, tables, touched, needed, changed)
+    known, tables.rows = tables.rows, graph.size
+    found = rescale_messages(plan, graph, features, tables, touched, needed, changed, known)
     gathered = np.concatenate([found.own.rows, found.again])
-    return Change(found.again, _cost(plan, graph, needed, gathered, len(found.receiver)), found)
+    return Change(found.again, _cost(plan, graph, needed, gathered, len(found.senders)), found)
 
 
 def find_altered(graph: InferenceGraph, tables: Tables, rows: Ints) -> Ints:
@@ -117,8 +117,9 @@ def stamp_altered(graph: InferenceGraph, rows: NDArray[Any], versions: Ints) -> 
 
 def _touched(graph: InferenceGraph, changed: Ints, tables: Tables, before: int) -> Ints:
     """Nodes that changed since the last pass, and those that came."""
-    touched = np.flatnonzero(changed[: graph.size] > tables.version)
-    return np.union1d(touched, np.arange(before, graph.size))
+    touched = changed[: graph.size] > tables.version
+    touched[before:] = True
+    return np.flatnonzero(touched)
 
 
 def _stale_rows(plan: InferencePlan, graph: InferenceGraph, tables: Tables, needed: Ints) -> Ints:
@@ -140,7 +141,8 @@ def fill_first(plan: InferencePlan, features: Any, tables: Tables, n: int) -> No
     for at in range(tables.rows, n if plan.first_width else 0, TRANSFORM_ROWS):
         stop = min(at + TRANSFORM_ROWS, n)
         if isinstance(plan, MessagePlan):
-            fill_messages(plan, features[at:stop], tables, np.arange(at, stop))
+            scale = tables.scale[at:stop]
+            tables.first[at:stop] = messages_of(plan, features[at:stop], scale)
         else:
             tables.first[at:stop] = plan.first(features[at:stop])
     tables.rows = n

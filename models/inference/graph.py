@@ -28,6 +28,7 @@ __all__ = [
     "incoming",
     "incoming_counts",
     "leave_out_types",
+    "listed_through",
     "max_incoming",
     "neighbour_counts",
     "newest_change",
@@ -145,7 +146,7 @@ def incoming(graph: InferenceGraph, rows: Ints) -> Incoming:
     >>> incoming(graph, np.array([1, 2])).sources
     array([0, 2], dtype=int32)
     """
-    return _listed(graph, rows, end=1)
+    return listed_through(graph, rows, _codes_taken(graph, 1))
 
 
 def receivers(graph: InferenceGraph, rows: Ints) -> Incoming:
@@ -155,7 +156,7 @@ def receivers(graph: InferenceGraph, rows: Ints) -> Incoming:
     >>> receivers(graph, np.array([0, 1, 2])).sources
     array([1, 1], dtype=int32)
     """
-    return _listed(graph, rows, end=0)
+    return listed_through(graph, rows, _codes_taken(graph, 0))
 
 
 def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
@@ -289,16 +290,24 @@ def entry_lists(graph: InferenceGraph) -> kernels.Lists:
     )  # fmt: skip
 
 
-def _listed(graph: InferenceGraph, rows: Ints, end: int) -> Incoming:
+def listed_through(graph: InferenceGraph, rows: Ints, takes: NDArray[np.bool_]) -> Incoming:
+    """Return the neighbours of ``rows`` through entries whose code is taken, bool [codes]."""
     wanted = np.ascontiguousarray(rows, np.int64)
     late, removed = find_places(graph.late_nodes, wanted), find_places(graph.removed.nodes, wanted)
     room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
     sources = np.empty(room, np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
-        wanted, entry_lists(graph), late, removed, graph.undirected, end, offsets, sources
+        wanted, entry_lists(graph), late, removed, takes, offsets, sources
     )
     return Incoming(wanted, offsets, sources[:filled])
+
+
+def _codes_taken(graph: InferenceGraph, end: int) -> NDArray[np.bool_]:
+    """Codes of the entries that count at one end of relationships: 1 where they point to."""
+    takes = np.repeat(graph.undirected, 2)
+    takes[end::2] = True
+    return takes
 
 
 def _counted(graph: InferenceGraph, wanted: Ints, undirected: NDArray[np.bool_]) -> Ints:

@@ -20,12 +20,14 @@ from ringfence.models.inference.graph import (
     newest_change,
     receivers,
 )
-from ringfence.models.inference.kernels import gcn as kernels
+from ringfence.models.inference.kernels import exchange as kernels
+from ringfence.models.inference.kernels.gcn import weigh
+from ringfence.models.inference.kernels.node_hash import hash_nodes
 from ringfence.models.inference.layers.base import MessagePlan
 from ringfence.models.inference.pool import Pool
 from ringfence.models.inference.state import Tables
 
-__all__ = ["RescaledMessages", "degree_scale", "fill_messages", "mark_rows", "rescale_messages"]
+__all__ = ["RescaledMessages", "degree_scale", "mark_rows", "messages_of", "rescale_messages"]
 
 Ints = NDArray[np.int64]
 
@@ -34,26 +36,28 @@ Ints = NDArray[np.int64]
 class RescaledMessages:
     """What a change of the graph asks of the second table.
 
-    own: rows whose own relationships changed, with their incoming neighbours. again: others that
-    must be gathered again. exchanged: rows whose kept sums take the change, by pairs of a receiver
-    and a place in `rows`, where the message was `before`.
+    own: rows whose own relationships changed and whose sums can't take that, with their incoming
+    neighbours. again: others that must be gathered again. exchanged: rows whose kept sums take the
+    change: ``offsets[r] .. offsets[r + 1]`` of `senders`, places in the messages `before` and
+    `after`, and of `actions`.
     """
 
     own: Incoming
     again: Ints
     exchanged: Ints
-    receiver: NDArray[np.int32]
-    places: Ints
-    rows: Ints
+    offsets: Ints
+    senders: NDArray[np.int32]
+    actions: NDArray[np.int8]
     before: NDArray[np.float32]
+    after: NDArray[np.float32]
 
     def exchange(self, plan: MessagePlan, tables: Tables, pool: Pool) -> None:
         """Bring the kept sums up to date, and the rows that are made from them."""
-        sums = (tables.slots, tables.sums)
-        kernels.exchange_messages(
-            self.receiver, self.places, *sums, self.rows, self.before, tables.first
-        )
-        plan.second_from_sums(self.exchanged, tables, pool)
+        pool(
+            kernels.exchange_messages, self.offsets, self.exchanged, self.offsets, self.senders,
+            self.actions, self.before, self.after, tables.scale, plan.bias, plan.onward,
+            tables.second, tables.slots, tables.sums,
+        )  # fmt: skip
 
 
 def degree_scale(counts: Ints) -> NDArray[np.float32]:
@@ -65,10 +69,13 @@ def degree_scale(counts: Ints) -> NDArray[np.float32]:
     return (1.0 / np.sqrt((counts + 1).astype(np.float32))).astype(np.float32)
 
 
-def fill_messages(plan: MessagePlan, features: Any, tables: Tables, rows: Ints) -> None:
-    """Make the messages of ``rows``, whose scale is known, from their features [rows, d]."""
-    plain = plan.first(features)
-    kernels.weigh(rows, plain, tables.scale, plan.rounding_term, tables.first)
+def messages_of(
+    plan: MessagePlan, features: Any, scale: NDArray[np.float32]
+) -> NDArray[np.float32]:
+    """Return the messages of nodes with these features [m, d] and scales [m]."""
+    found = plan.first(features)
+    weigh(found, scale, plan.rounding_term)
+    return found
 
 
 def rescale_messages(
@@ -79,31 +86,62 @@ def rescale_messages(
     touched: Ints,
     needed: Ints,
     changed: Ints,
+    known: int,
 ) -> RescaledMessages:
     """Bring the messages of ``touched`` up to date; return what follows for ``needed``.
 
-    changed int64 [n]: the version at which each node's message last changed.
+    changed int64 [n]: the version at which each node's message last changed. known: how many nodes
+    there were in the last pass.
     """
-    since = tables.version
     around, before = incoming(graph, touched), tables.first[touched]
-    tables.scale[touched] = degree_scale(around.counts())
-    fill_messages(plan, features[touched], tables, touched)
+    before[touched >= known] = 0  # nobody had a message of theirs
+    tables.scale[touched] = scale = degree_scale(around.counts())
+    tables.first[touched] = after = messages_of(plan, features[touched], scale)
     by = around if graph.undirected.all() else receivers(graph, touched)
     waiting = mark_rows(graph.size, needed)
-    own = waiting[touched]
-    waiting[touched] = False
-    told = waiting[by.sources]
-    receiver = by.sources[told]
-    places = np.repeat(np.arange(len(touched)), by.counts())[told]
-    again = mark_rows(graph.size, _outdated(graph, tables, np.flatnonzero(waiting), changed))
-    unkept = (tables.slots[receiver] == 0) | (tables.computed[receiver] < since)
-    again[receiver[unkept | plan.exceeds_exact_range(tables.first[touched])[places]]] = True
-    kept = ~again[receiver]
+    usable = waiting & (tables.slots[: graph.size] > 0)
+    usable &= tables.computed[: graph.size] >= tables.version
+    ways, partners = _compare_lists(tables, around, usable, known)
+    usable[touched] = ways != kernels.GATHERED
+    again = np.zeros(graph.size, np.bool_)
+    again[_outdated(graph, tables, needed, changed)] = True
+    counts = np.zeros(graph.size, np.int32)
+    pairs = (touched, by.offsets, by.sources)
+    kernels.count_exchanges(
+        *pairs, plan.exceeds_exact_range(after), waiting, usable, ways, counts, again
+    )
+    exchanged, offsets = _receivers(counts, again)
+    senders, actions = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int8)
+    kernels.list_exchanges(*pairs, waiting, again, ways, partners, counts, senders, actions)
+    own = again[touched]
+    again[touched] = False
     return RescaledMessages(
-        around.take(own), np.flatnonzero(again),
-        np.flatnonzero(mark_rows(graph.size, receiver[kept])), receiver[kept], places[kept],
-        touched, before,
+        around.take(own), np.flatnonzero(again), exchanged, offsets, senders, actions, before, after
+    )
+
+
+def _compare_lists(
+    tables: Tables, around: Incoming, usable: NDArray[np.bool_], known: int
+) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
+    """How the list of each touched row differs from that of its kept sum, and by whom."""
+    rows = around.rows
+    hashes = np.empty(len(rows), np.uint64)
+    hash_nodes(rows, hashes)
+    order = np.argsort(hashes)
+    ways, partners = np.empty(len(rows), np.int8), np.empty(len(rows), np.int32)
+    kernels.compare_lists(
+        *around.arrays(), usable, known, tables.slots, tables.hashes, order, hashes[order], ways,
+        partners,
     )  # fmt: skip
+    return ways, partners
+
+
+def _receivers(counts: NDArray[np.int32], again: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """Rows whose sums take changes, and where those of each begin; see `list_receivers`."""
+    room = int(np.count_nonzero(counts))
+    rows, offsets = np.empty(room, np.int64), np.empty(room + 1, np.int64)
+    filled = kernels.list_receivers(counts, again, rows, offsets)
+    return rows[:filled], offsets[: filled + 1]
 
 
 def mark_rows(size: int, rows: NDArray[Any]) -> NDArray[np.bool_]:

@@ -27,8 +27,8 @@ class Tables:
     layer's weights · scale float32 [room]: (incoming neighbours + 1)^-1/2 · computed int64 [room]:
     the graph's version up to which the row of `second` is known to be right. GCN alone: slots int32
     [room]: 1 + the row of sums float64 [at most MAX_SUM_SLOTS, first_width] where the sum of a
-    node's messages is kept, 0 for none. `rows` of `first` are filled; `version` is that of `scale`;
-    `used` slots were given away.
+    node's messages is kept, 0 for none · hashes uint64 [as sums]: of the neighbours in each sum.
+    `rows` of `first` are filled; `version` is that of `scale`; `used` slots were given away.
     """
 
     first: NDArray[np.float32]
@@ -37,6 +37,7 @@ class Tables:
     computed: NDArray[np.int64]
     slots: NDArray[np.int32]
     sums: NDArray[np.float64]
+    hashes: NDArray[np.uint64]
     rows: int = 0
     version: int = NEVER_COMPUTED
     used: int = 0
@@ -57,7 +58,7 @@ class Tables:
         Rows of the wide arrays that were never filled are left out: they are written before they
         are read.
         """
-        filled = {"first": self.rows, "second": self.rows, "sums": self.used}
+        filled = {"first": self.rows, "second": self.rows, "sums": self.used, "hashes": self.used}
         return {
             name: checksum(getattr(self, name)[: filled.get(name, self.room)])
             for name in TABLE_COLUMNS
@@ -80,6 +81,7 @@ TABLE_COLUMNS: dict[str, type[np.generic]] = {
     "computed": np.int64,
     "slots": np.int32,
     "sums": np.float64,
+    "hashes": np.uint64,
 }
 
 
@@ -87,8 +89,9 @@ def shape_of(name: str, plan: InferencePlan, room: int) -> tuple[int, ...]:
     """Return the shape of one array for `room` nodes."""
     widths = {"first": (plan.first_width,), "second": (plan.second_width,)}
     keeps_sums = isinstance(plan, MessagePlan)
-    if name == "sums":
-        return (min(room, MAX_SUM_SLOTS) if keeps_sums else 0, plan.first_width)
+    slots = min(room, MAX_SUM_SLOTS) if keeps_sums else 0
+    if name in ("sums", "hashes"):
+        return (slots, plan.first_width) if name == "sums" else (slots,)
     if name == "slots" and not keeps_sums:
         return (0,)
     return (room, *widths.get(name, ()))

@@ -57,13 +57,12 @@ def room(rows: Array, offsets: Array, late: Array, late_offsets: Array) -> int:
 
 @compiled
 def list_neighbours(
-    rows: Array, lists: Any, late: Array, removed: Array, undirected: Array, end: int,
-    out_offsets: Array, out: Array,
+    rows: Array, lists: Any, late: Array, removed: Array, takes: Array, out_offsets: Array,
+    out: Array,
 ) -> int:  # fmt: skip
-    """Fill ``out`` with the sources of all rows, one row after the other.
+    """Fill ``out`` with the neighbours of all rows through entries whose code is in ``takes``.
 
-    With ``end`` 1 rows are at the end that relationships point to: sources are their incoming
-    neighbours. With 0 they are at the other end: sources are those they send messages to.
+    One row after the other; each neighbour once, ascending, the row itself left out.
     """
     others, codes, late_others, late_codes = (
         lists.others, lists.codes, lists.late_others, lists.late_codes
@@ -87,7 +86,7 @@ def list_neighbours(
             else:
                 other, code = late_others[b], late_codes[b]
                 b += 1
-            if other != last and other != row and ((code & 1) == end or undirected[code >> 1]):
+            if takes[code] and other != last and other != row:
                 out[filled] = other
                 filled += 1
                 last = other

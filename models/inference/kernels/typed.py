@@ -6,58 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.models.compile import compiled, released
-from ringfence.models.inference.kernels.gather import (
-    has_entry,
-    node_bounds,
-    part_bounds,
-    pass_smaller,
-)
+from ringfence.models.compile import released
 from ringfence.models.inference.kernels.project import project
 
 Array = Any
 
 HASH_FACTOR = np.uint64(0x9E3779B185EBCA87)
 NOT_KEPT = -1
-
-
-@compiled
-def list_channel(
-    rows: Array, lists: Any, late: Array, removed: Array, takes: Array, out_offsets: Array,
-    out: Array,
-) -> int:  # fmt: skip
-    """Fill ``out`` with the neighbours of all rows through entries whose code is in ``takes``.
-
-    Each neighbour once, ascending, the row itself left out.
-    """
-    others, codes, late_others, late_codes = (
-        lists.others, lists.codes, lists.late_others, lists.late_codes
-    )  # fmt: skip
-    filled = 0
-    for r in range(len(rows)):
-        out_offsets[r] = filled
-        row = rows[r]
-        a, a_end = node_bounds(row, lists.offsets)
-        b, b_end = part_bounds(late[r], lists.late_offsets)
-        c, c_end = part_bounds(removed[r], lists.removed_offsets)
-        last = -1
-        while a < a_end or b < b_end:
-            if b >= b_end or (a < a_end and others[a] <= late_others[b]):
-                other, code = others[a], codes[a]
-                a += 1
-                if c < c_end:
-                    c = pass_smaller(other, code, lists, c, c_end)
-                    if c < c_end and has_entry(other, code, lists, c):
-                        continue
-            else:
-                other, code = late_others[b], late_codes[b]
-                b += 1
-            if takes[code] and other != last and other != row:
-                out[filled] = other
-                filled += 1
-                last = other
-    out_offsets[len(rows)] = filled
-    return filled
 
 
 @released

@@ -125,10 +125,6 @@ class MessagePlan(InferencePlan):
     A changed message can then be exchanged in a sum that is kept (see `messages`).
     """
 
-    @abstractmethod
-    def second_from_sums(self, rows: NDArray[np.int64], tables: Tables, pool: Pool) -> None:
-        """Make `rows` of the second table from the sums that are kept in their slots."""
-
     @property
     def grid(self) -> float:
         """What messages are multiples of, a power of two: 2^-29 of their usual size.

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringfence.models.inference.graph import Incoming
 from ringfence.models.inference.kernels import gcn as kernels
@@ -40,15 +39,8 @@ class GCNPlan(MessagePlan):
         """second_i = relu(s_i (sum of first_j + first_i) + b) W2; sums are kept in slots."""
         pool(
             kernels.gcn_first, near.offsets, *near.arrays(), tables.scale, tables.first,
-            self.bias, self.onward, tables.second, tables.slots, tables.sums, self.exact_range,
-        )  # fmt: skip
-
-    def second_from_sums(self, rows: NDArray[np.int64], tables: Tables, pool: Pool) -> None:
-        """second_i = relu(s_i sum_i + b) W2."""
-        even = np.arange(len(rows) + 1)
-        pool(
-            kernels.gcn_from_sums, even, rows, tables.scale, self.bias, self.onward,
-            tables.second, tables.slots, tables.sums,
+            self.bias, self.onward, tables.second, tables.slots, tables.sums, tables.hashes,
+            self.exact_range,
         )  # fmt: skip
 
     def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:

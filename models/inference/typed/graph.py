@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import Incoming, InferenceGraph, entry_lists, find_places
-from ringfence.models.inference.kernels import gather
-from ringfence.models.inference.kernels import typed as kernels
+from ringfence.models.inference.graph import Incoming, InferenceGraph, listed_through
 from ringfence.models.schema import Channel, TypedSchema
 
 __all__ = ["TypedGraph", "list_channel", "list_receivers", "typed_graph"]
@@ -74,11 +72,6 @@ def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
 
 
 def _listed(graph: TypedGraph, rows: Ints, codes: Iterable[int]) -> Incoming:
-    base, wanted = graph.relationships, np.ascontiguousarray(rows, np.int64)
     takes = np.zeros(CODES, np.bool_)
     takes[list(codes)] = True
-    late, removed = find_places(base.late_nodes, wanted), find_places(base.removed.nodes, wanted)
-    sources = np.empty(gather.room(wanted, base.offsets, late, base.late_offsets), np.int32)
-    offsets = np.empty(len(wanted) + 1, np.int64)
-    filled = kernels.list_channel(wanted, entry_lists(base), late, removed, takes, offsets, sources)
-    return Incoming(wanted, offsets, sources[:filled])
+    return listed_through(graph.relationships, rows, takes)

@@ -21,7 +21,7 @@ from ringfence.models.inference import (
 )
 from ringfence.models.inference import cost as cost_module
 from ringfence.models.inference import state as tables_module
-from ringfence.models.inference.kernels import gcn as message_kernels
+from ringfence.models.inference.kernels import exchange as exchange_kernels
 from ringfence.models.inference.layers.gcn import GCNPlan
 from tests.models.inference.histories import (
     EVENTS,
@@ -55,16 +55,53 @@ def nobody(rows):
 
 def test_gcns_kept_sums_take_what_changed_in_them(monkeypatch):
     """And a control: leave the sums as they are, and the outputs are wrong."""
-    exchange, pairs = message_kernels.exchange_messages, []
+    exchange, rows = exchange_kernels.exchange_messages, []
 
-    def counted(receiver, *rest):
-        pairs.append(len(receiver))
-        return exchange(receiver, *rest)
+    def counted(start, stop, *rest):
+        rows.append(stop - start)
+        return exchange(start, stop, *rest)
 
-    monkeypatch.setattr(message_kernels, "exchange_messages", counted)
+    monkeypatch.setattr(exchange_kernels, "exchange_messages", counted)
     assert max(differences("gcn", LINKS, seed=1)[0]) == 0.0
-    assert sum(pairs) > 10
-    monkeypatch.setattr(message_kernels, "exchange_messages", lambda *_: None)
+    assert sum(rows) > 10
+    monkeypatch.setattr(exchange_kernels, "exchange_messages", lambda *_: None)
+    assert max(differences("gcn", LINKS, seed=1)[0]) > 1e-4
+
+
+def ways_of(events, monkeypatch):
+    """How often each way of coming by a touched row's sum was taken, with all nodes wanted."""
+    compare, taken = exchange_kernels.compare_lists, []
+
+    def watched(*arguments):
+        compare(*arguments)
+        taken.extend(arguments[-2].tolist())
+
+    with monkeypatch.context() as patch:
+        patch.setattr(exchange_kernels, "compare_lists", watched)
+        kept, fresh = kept_and_fresh_sums(1.0, events)
+    assert np.array_equal(kept, fresh)
+    return {way: taken.count(way) for way in range(4)}
+
+
+def test_rows_whose_own_relationships_changed_are_exchanged_too(monkeypatch):
+    """A node that came, one neighbour more, one less, other features: the sum takes each."""
+    came = ways_of([("node", 1, b) for b in range(6)], monkeypatch)
+    assert came[exchange_kernels.KEPT] >= 6
+    linked = ways_of([("link", a, a + 3) for a in range(6)], monkeypatch)
+    assert linked[exchange_kernels.ONE_CAME] >= 6
+    cut = ways_of([("unlink", a, 0) for a in range(6)], monkeypatch)
+    assert cut[exchange_kernels.ONE_WENT] >= 6
+    other = ways_of([("alter", a, 0) for a in range(6)], monkeypatch)
+    assert other[exchange_kernels.KEPT] >= 6
+
+
+def test_without_the_comparison_of_lists_a_kept_sum_would_be_wrong(monkeypatch):
+    """A control: take every list for the kept one."""
+
+    def careless(*arguments):
+        arguments[-2][:] = np.where(arguments[3][arguments[0]], exchange_kernels.KEPT, 0)
+
+    monkeypatch.setattr(exchange_kernels, "compare_lists", careless)
     assert max(differences("gcn", LINKS, seed=1)[0]) > 1e-4
 
 
@@ -93,11 +130,13 @@ def test_features_far_out_leave_the_outputs_of_a_full_pass(events, seed, large):
     assert max(ours) == 0.0
 
 
-def kept_and_fresh_sums(largest):
+DRAWN = np.random.default_rng(2).integers(0, 1000, (60, 2)).tolist()
+GROWTH = [("node" if i % 3 == 0 else "link", a, b) for i, (a, b) in enumerate(DRAWN)]
+
+
+def kept_and_fresh_sums(largest, events=GROWTH):
     """Sums that took changes over many steps, beside those of the same messages in their order."""
     plan, history = PLANS["gcn"], History(2)
-    draw = np.random.default_rng(2).integers(0, 1000, (60, 2)).tolist()
-    events = [("node" if i % 3 == 0 else "link", a, b) for i, (a, b) in enumerate(draw)]
     history.features[0] *= np.float32(largest)
     tables = empty_tables(plan, 64)
     with pytest.MonkeyPatch.context() as patch:

@@ -1,0 +1,181 @@
+"""What changed in kept sums, compiled: which rows can take a change, and the change itself.
+
+A kept sum has a hash of the neighbours in it, a sum of one number per neighbour: whichever way a
+list came about, it has the same hash, and neighbours that came or went can be taken out of it. So
+a row whose own relationships changed need not be gathered again where the difference of two hashes
+says who came: nodes that were not there before, and at most one of those that were.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ringfence.models.compile import compiled, inlined, released
+from ringfence.models.inference.kernels.gcn import MAX_INCOMING, finish_row
+from ringfence.models.inference.kernels.node_hash import node_hash
+
+Array = Any
+
+#: How a touched row that is needed comes by its sum: gathered again, or exchanged because its list
+#: is the kept one (but for new nodes), with one neighbour more, or with one less.
+GATHERED, KEPT, ONE_CAME, ONE_WENT = 0, 1, 2, 3
+#: What a receiver does with a sender: take its change, put its old message in, or take that off.
+EXCHANGE, PUT_IN, TAKE_OFF = 0, 1, 2
+
+
+@inlined
+def _find(values: Array, low: Any, high: Any, wanted: Any) -> Any:
+    """Where ``wanted`` stands among ascending values from low to high; -1 where it doesn't."""
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    if low < end and values[low] == wanted:
+        return low
+    return -1
+
+
+@inlined
+def _is_listed(node: Any, known: Any, sources: Array, begin: Any, end: Any) -> Any:
+    """Whether a node that was there before is among the sources."""
+    return node < known and _find(sources, begin, end, node) >= 0
+
+
+@inlined
+def _is_missing(node: Any, known: Any, sources: Array, begin: Any, end: Any) -> Any:
+    """Whether a node that was there before is not among the sources."""
+    return node < known and _find(sources, begin, end, node) < 0
+
+
+@compiled
+def compare_lists(
+    rows: Array, offsets: Array, sources: Array, usable: Array, known: int, slots: Array,
+    hashes: Array, order: Array, ordered: Array, ways: Array, partners: Array,
+) -> None:  # fmt: skip
+    """Find how each touched row, where its sum is usable, differs from its kept list.
+
+    known: nodes from this number on were not there. ordered: hashes of all rows, ascending, that
+    of rows[order[i]] at place i. partners: the place in rows of the one that came or went.
+    """
+    for r in range(len(rows)):
+        ways[r], partners[r] = GATHERED, -1
+        begin, end = offsets[r], offsets[r + 1]
+        if not usable[rows[r]] or end - begin >= MAX_INCOMING:
+            continue
+        now, then = np.uint64(0), np.uint64(0)
+        for e in range(begin, end):
+            own = node_hash(sources[e])
+            now += own
+            if sources[e] < known:
+                then += own
+        slot = slots[rows[r]] - 1
+        kept = hashes[slot]
+        if then == kept:
+            ways[r] = KEPT
+        else:
+            came = _find(ordered, 0, len(ordered), then - kept)
+            went = _find(ordered, 0, len(ordered), kept - then)
+            if came >= 0 and _is_listed(rows[order[came]], known, sources, begin, end):
+                ways[r], partners[r] = ONE_CAME, order[came]
+            elif went >= 0 and _is_missing(rows[order[went]], known, sources, begin, end):
+                ways[r], partners[r] = ONE_WENT, order[went]
+        if ways[r] != GATHERED:
+            hashes[slot] = now
+
+
+@compiled
+def count_exchanges(
+    rows: Array, offsets: Array, receivers: Array, loud: Array, needed: Array, usable: Array,
+    ways: Array, counts: Array, again: Array,
+) -> None:  # fmt: skip
+    """Count the changes of each receiver's sum; mark those that must be gathered again.
+
+    needed, usable bool [n]: rows that must be right, rows whose kept sum is. loud: messages that no
+    kept sum may take.
+    """
+    for k in range(len(rows)):
+        for e in range(offsets[k], offsets[k + 1]):
+            i = receivers[e]
+            if needed[i]:
+                if loud[k] or not usable[i]:
+                    again[i] = True
+                else:
+                    counts[i] += 1
+        i = rows[k]
+        if needed[i]:
+            if loud[k] or ways[k] == GATHERED:
+                again[i] = True
+            else:
+                counts[i] += 1 if ways[k] == KEPT else 2
+
+
+@compiled
+def list_receivers(counts: Array, again: Array, out: Array, offsets: Array) -> int:
+    """Fill ``out`` with the rows whose sums take changes, ``offsets`` with where those begin."""
+    filled, total = 0, 0
+    for i in range(len(counts)):
+        if counts[i] > 0 and not again[i]:
+            out[filled], offsets[filled] = i, total
+            total += counts[i]
+            counts[i] = offsets[filled]  # from here on: where its next change is put
+            filled += 1
+    offsets[filled] = total
+    return filled
+
+
+@compiled
+def list_exchanges(
+    rows: Array, offsets: Array, receivers: Array, needed: Array, again: Array, ways: Array,
+    partners: Array, cursor: Array, senders: Array, actions: Array,
+) -> None:  # fmt: skip
+    """Fill the changes of each receiver: places of the senders in ``rows``, and what to do."""
+    for k in range(len(rows)):
+        for e in range(offsets[k], offsets[k + 1]):
+            i = receivers[e]
+            if needed[i] and not again[i]:
+                senders[cursor[i]] = k
+                actions[cursor[i]] = EXCHANGE
+                cursor[i] += 1
+        i = rows[k]
+        if needed[i] and not again[i]:
+            senders[cursor[i]] = k
+            actions[cursor[i]] = EXCHANGE
+            cursor[i] += 1
+            if ways[k] != KEPT:
+                senders[cursor[i]] = partners[k]
+                actions[cursor[i]] = PUT_IN if ways[k] == ONE_CAME else TAKE_OFF
+                cursor[i] += 1
+
+
+@released
+def exchange_messages(
+    start: int, stop: int, receivers: Array, offsets: Array, senders: Array, actions: Array,
+    before: Array, after: Array, scale: Array, bias: Array, weights: Array, second: Array,
+    slots: Array, sums: Array,
+) -> None:  # fmt: skip
+    """sum_i += after_j - before_j for each changed sender j of receiver i; then second_i."""
+    hidden, total = np.empty(len(bias), np.float32), np.empty(len(bias), np.float64)
+    for r in range(start, stop):
+        i = receivers[r]
+        kept = sums[slots[i] - 1]
+        for c in range(len(total)):
+            total[c] = kept[c]
+        for e in range(offsets[r], offsets[r + 1]):
+            old, new = before[senders[e]], after[senders[e]]
+            if actions[e] == EXCHANGE:
+                for c in range(len(total)):
+                    total[c] += np.float64(new[c]) - np.float64(old[c])
+            elif actions[e] == PUT_IN:
+                for c in range(len(total)):
+                    total[c] += old[c]
+            else:
+                for c in range(len(total)):
+                    total[c] -= old[c]
+        for c in range(len(total)):
+            kept[c] = total[c]
+        finish_row(total, scale[i], bias, hidden, weights, second[i])
