@@ -62,6 +62,7 @@ def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
             process.kill()
 
 
+@pytest.mark.slow
 def test_serving_needs_no_torch():
     script = (
         "import sys\n"

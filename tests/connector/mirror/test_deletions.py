@@ -117,6 +117,7 @@ def assert_holds(mirror, model):
     assert not (~mirror.present & (mirror.classes != UNKNOWN)).any()
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(steps=STEPS, seed=st.integers(0, 9))
 def test_any_history_of_changes_leaves_what_the_graph_has(tmp_path_factory, steps, seed):

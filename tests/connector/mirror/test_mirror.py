@@ -92,6 +92,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(steps=STEPS)
 def test_any_history_of_adding_saving_and_crashing_keeps_what_was_saved(tmp_path_factory, steps):

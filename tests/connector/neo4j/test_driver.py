@@ -36,6 +36,7 @@ def _fail_a_result_with_another(opened):
         list(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "with_pandas"), [("import ringfence.connector.neo4j.bolt", False), ("pass", True)]
 )

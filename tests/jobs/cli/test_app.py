@@ -16,6 +16,7 @@ from ringfence.jobs.schedule.jobs import JOBS
 ROOT = Path(__file__).resolve().parents[3]
 
 
+@pytest.mark.slow
 def test_the_installed_command_answers_and_looking_never_imports_torch(tmp_path):
     script = (
         "import sys, contextlib\n"

@@ -41,6 +41,7 @@ def test_the_configuration_is_found_among_a_commands_words(words):
     assert config_argument(words) == Path("a b")
 
 
+@pytest.mark.slow
 def test_the_next_step_of_an_error_runs_when_it_is_pasted(tmp_path):
     """A missing file is answered by a command; that command is one this shell can run."""
     config = tmp_path / "my own.toml"

@@ -159,6 +159,7 @@ def _forward(data, model, edges):
         return network(x, canonical_edges(torch.from_numpy(edges), data.nodes)).numpy()
 
 
+@pytest.mark.slow
 def test_the_logits_of_the_finished_graph_are_a_full_forward(tiny):
     data, model = tiny
     np.testing.assert_allclose(

@@ -48,6 +48,7 @@ def test_the_network_sorts_every_row(classes):
         assert not np.array_equal(bits, np.sort(bits, axis=1)[:, ::-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [1, 2, 10, 33, 600])
 def test_compiled_scores_sets_and_p_values_are_the_plain_ones(compiled, dtype, classes):

@@ -34,6 +34,7 @@ def test_the_rank_is_exact_for_every_n_to_2000_and_alpha_in_thousandths():
         assert [rank(n, alpha) for alpha in THOUSANDTHS] == integer_ranks(n)
 
 
+@pytest.mark.slow
 def test_the_threshold_is_the_score_of_that_rank_and_minus_infinity_at_rank_0():
     for n in range(1, LARGEST_N + 1):
         found = threshold(np.arange(1, n + 1), THOUSANDTHS)

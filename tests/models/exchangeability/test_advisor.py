@@ -37,6 +37,7 @@ def _preferential_attachment(nodes, edges_each, seed):
     return np.arange(nodes), edges, edges.max(0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["node", "edge"])
 @pytest.mark.parametrize("nodes", [120, 400])
 def test_it_names_the_kind_of_the_sequence(kind, nodes):
@@ -57,6 +58,7 @@ def test_preferential_attachment_supports_neither_rule():
         assert advice.edge_p <= 0.01
 
 
+@pytest.mark.slow
 def test_a_drifting_class_mix_supports_neither_rule():
     """Seen through the classes; without the drift the same graphs support the node rule."""
     drift = Drift(at=0.6, shift=0.0, mix=(0.1, 0.1, 0.1, 0.1, 0.6))
