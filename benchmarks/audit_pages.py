@@ -28,13 +28,18 @@ from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 GOAL_MS, ASKS = 200, 40
-PATHS = ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs", "/runs/5",
+PATHS = ("/", "/worklist", "/worklist?class=mule",
+         "/worklist?class=mule&known=any&after=0.2+s%3Ax", "/worklist?class=mule&run=50&max_size=1",
+         "/worklist?class=mule&group=region%3Dnorth&min_p=0.3", "/coverage",
+         "/classes", "/thresholds", "/drift", "/runs", "/runs/5",
          "/runs/compare?a=1&b=5", "/node?key=account%207-77", "/trail", "/metrics",
          "/api/v1/status", "/csv/coverage-run")  # fmt: skip
 PLANS = {
     "one node": "SELECT * FROM prediction WHERE project = 'bench' AND node_key IN ('s:a', 'i:1')",
     "a run's sets": "SELECT * FROM prediction WHERE project = 'bench' AND seq = 3",
     "coverage": "SELECT * FROM coverage WHERE project = 'bench' AND slice = 'run'",
+    "worklist": "SELECT node_key, p FROM candidate WHERE project = 'bench' AND class = 'mule' "
+    "AND known = 0 AND (p, node_key) < (0.5, 's:x') ORDER BY p DESC, node_key DESC LIMIT 50",
     "classes of a node": "SELECT * FROM label WHERE project = 'bench' AND node_key = 's:a'",
 }
 
@@ -77,7 +82,7 @@ def _measure(settings, store) -> dict[str, float]:
         times = [_ask(listener.getsockname()[1], path) for _ in range(ASKS)]
         found[path] = round(statistics.median(times), 1)
         most = statistics.quantiles(times, n=20)[-1]
-        print(f"  {path:32} {found[path]:8.1f} ms (95 % within {most:.1f})")
+        print(f"  {path:52} {found[path]:8.1f} ms (95 % within {most:.1f})")
     server.should_exit = True
     thread.join()
     return found

@@ -24,3 +24,18 @@ def quote(name: str) -> str:
             needed="a label, type or property name that Neo4j can have",
         )
     return "`" + name.replace("\\", "\\u005c").replace("`", "``") + "`"
+
+
+def quote_text(text: str) -> str:
+    """Return `text` as a Cypher string, for queries that a person will paste; ours use parameters.
+
+    Cypher unescapes ``\\u0027`` before it looks for the closing quote, so a backslash is written as
+    two of its own escapes, which leave the two that stand for one.
+
+    >>> print(quote_text("it's"))
+    'it\\'s'
+    """
+    if "\x00" in text:
+        raise ConfigError(found="a text that holds a NUL character", needed="text without NUL")
+    escaped = text.replace("\\", "\\u005c\\u005c").replace("'", "\\'")
+    return f"'{escaped}'"

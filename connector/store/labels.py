@@ -29,6 +29,7 @@ from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.tables import further_set, label, prediction, run
+from ringfence.connector.store.worklist.candidates import mark_known
 from ringfence.connector.store.writer import Writer
 
 
@@ -149,6 +150,7 @@ def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
         now = _later_than_all(connection, project, writer.begin(connection))
         _update_predictions(connection, project, now, labels)
         _update_further_sets(connection, project, labels)
+        mark_known(connection, project, [one.node_key for one in labels])
         connection.execute(
             insert(label),
             [

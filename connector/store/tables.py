@@ -25,6 +25,8 @@ from ringfence.connector.records import NO_OPTIONS
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
 from ringfence.connector.store.thresholds.tables import threshold as threshold
+from ringfence.connector.store.worklist.tables import candidate as candidate
+from ringfence.connector.store.worklist.tables import mark as mark
 
 lease = Table(
     "lease",

@@ -21,6 +21,7 @@ JOBS: dict[str, dict[str, str]] = {
         "schedule": "jobs at their times",
         "dashboard": "pages, API, metrics",
         "report": "one HTML file, tables",
+        "worklist": "nodes to look at",
     },
     "what is done": {
         "setup": "init, doctor, migrate",
@@ -64,7 +65,7 @@ ROOMS: dict[str, list[str]] = {
 }
 WITHOUT_TORCH = (
     "auditing", "config", "dashboard", "integrity", "project", "report", "schedule", "scoring",
-    "setup", "views",
+    "setup", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """

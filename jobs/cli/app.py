@@ -18,12 +18,14 @@ from ringfence.connector.store.trail.actor import set_verb
 from ringfence.jobs.cli.commands.model import advise, train
 from ringfence.jobs.cli.commands.record import (
     explain,
+    mark,
     query,
     reconcile,
     rekey,
     report,
     serve,
     verify,
+    worklist,
 )
 from ringfence.jobs.cli.commands.runs import audit, rescore, schedule, score, status
 from ringfence.jobs.cli.commands.samples import demo, neo4j, reproduce, sample
@@ -45,6 +47,8 @@ VERBS: dict[str, ModuleType] = {
     "verify": verify,
     "rekey": rekey,
     "rescore": rescore,
+    "worklist": worklist,
+    "mark": mark,
     "explain": explain,
     "report": report,
     "serve": serve,

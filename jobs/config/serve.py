@@ -20,6 +20,18 @@ class ServeSettings(Section):
         description="Environment only. What people type to log in (16 characters or more). Without "
         "one only this machine has access, and no login is asked for.",
     )
+    viewer_token: SecretStr | None = Field(
+        None,
+        description="Environment only. A second token, for people who see every page and may mark "
+        "no node of the worklist; `token` is then the operators'.",
+    )
+    user_header: str = Field(
+        "",
+        max_length=100,
+        description="Header in which a proxy in front sends the user's name, such as "
+        "`X-Forwarded-User`; marks of the worklist are recorded under it. The proxy must remove "
+        "the header from what visitors send.",
+    )
     session_hours: float = Field(12.0, gt=0, description="How long a login lasts.")
     hosts: list[str] = Field(
         default_factory=list,

@@ -21,11 +21,15 @@ def answer_page(request: Request, template: str, here: str, values: Values) -> H
     """Return a page within the frame that all share; `here` is the marked navigation entry."""
     dashboard = dashboard_of(request)
     nonce = request.cookies.get(CSRF) or secrets.token_urlsafe(24)
-    csrf = dashboard.guard.form_token(nonce) if dashboard.guard.token else ""
-    body = render(template, **values, here=here, project=dashboard.settings.project, csrf=csrf)
-    answer = HTMLResponse(body)
-    if csrf:
-        dashboard.guard.set_cookie(answer, CSRF, nonce)
+    guard = dashboard.guard
+    frame = {
+        "here": here,
+        "project": dashboard.settings.project,
+        "csrf": guard.form_token(nonce),
+        "locked": guard.token is not None,
+    }
+    answer = HTMLResponse(render(template, **values, **frame))
+    guard.set_cookie(answer, CSRF, nonce)
     return answer
 
 

@@ -8,6 +8,7 @@ import secrets
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import (
@@ -16,17 +17,23 @@ from fastapi.responses import (
     PlainTextResponse,
     RedirectResponse,
     Response,
+    StreamingResponse,
 )
 
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import migrate
+from ringfence.connector.store.trail.actor import acting_as
+from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
 from ringfence.jobs.dashboard.html import render, static
 from ringfence.jobs.dashboard.metrics import exposition
 from ringfence.jobs.dashboard.page_routes import answer_page
 from ringfence.jobs.dashboard.pages.trail import export_chain
+from ringfence.jobs.dashboard.pages.worklist import wanted_by
 from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
+from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.views.tables import TABLES, as_csv
+from ringfence.jobs.worklist.table import csv_lines
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
@@ -38,6 +45,42 @@ def export(queries: Queries) -> Response:
     """The whole chain."""
     body = export_chain(queries)
     return _download(body, "chain.jsonl", "application/x-ndjson")
+
+
+@router.get("/csv/worklist")
+def worklist(request: Request, queries: Queries) -> Response:
+    """The whole worklist as CSV, row by row."""
+    wanted = wanted_by(request)
+    lines = csv_lines(queries, wanted)
+    headers = {"Content-Disposition": 'attachment; filename="worklist.csv"'}
+    return StreamingResponse(lines, media_type="text/csv", headers=headers)
+
+
+@router.post("/marks")
+def mark(
+    request: Request,
+    csrf: Annotated[str, Form(max_length=200)] = "",
+    key: Annotated[str, Form(max_length=512)] = "",
+    action: Annotated[str, Form(max_length=20)] = "",
+    who: Annotated[str, Form(max_length=200)] = "",
+    note: Annotated[str, Form(max_length=2000)] = "",
+) -> Response:
+    """Mark a node of the worklist, in the name of whoever the proxy or the form says."""
+    dashboard = dashboard_of(request)
+    guard = dashboard.guard
+    if not guard.is_own_form(request, csrf):
+        raise HTTPException(403, "this form is not from a page of this dashboard")
+    if guard.role_of(request) != "operator":
+        raise HTTPException(403, "viewers can't mark nodes; log in with the operators' token")
+    if guard.user_header is not None:
+        who = guard.user_of(request) or ""
+    source = key_source(dashboard.settings)
+    try:
+        with acting_as("serve"):
+            record_mark(dashboard.store, dashboard.settings.project, source, key, who, action, note)
+    except RingfenceError as error:
+        raise HTTPException(400, str(error)) from None
+    return RedirectResponse(f"/node?{urlencode({'key': key})}", 303)
 
 
 @router.get("/csv/{name}")

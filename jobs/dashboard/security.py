@@ -9,6 +9,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -42,6 +43,8 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 Next = Callable[[Request], Awaitable[Response]]
+Role = Literal["operator", "viewer"]
+"""An operator may also mark nodes of the worklist; a viewer sees every page."""
 
 
 @dataclass(slots=True)
@@ -56,6 +59,9 @@ class Guard:
     key: bytes = field(default_factory=lambda: secrets.token_bytes(32))
     sessions: dict[str, float] = field(default_factory=dict)
     failures: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    viewer_token: str | None = None
+    user_header: str | None = None
+    viewers: set[str] = field(default_factory=set)
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Let a request through, or answer it here."""
@@ -76,16 +82,28 @@ class Guard:
 
     def may_pass(self, request: Request) -> bool:
         """Whether this request needs no login, or has one."""
-        if self.token is None or request.url.path.startswith(OPEN):
-            return True
+        return request.url.path.startswith(OPEN) or self.role_of(request) is not None
+
+    def role_of(self, request: Request) -> Role | None:
+        """Return what this request may do; None without a login. Without tokens, everything."""
+        if self.token is None:
+            return "operator"
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() == "bearer":
-            return self._right(given, address_of(request))
-        return self.sessions.get(request.cookies.get(SESSION, ""), 0.0) > self.clock()
+            return self._role(given, address_of(request))
+        sid = request.cookies.get(SESSION, "")
+        if self.sessions.get(sid, 0.0) <= self.clock():
+            return None
+        return "viewer" if sid in self.viewers else "operator"
+
+    def user_of(self, request: Request) -> str | None:
+        """Return the name that the proxy in front sends; None without one."""
+        return request.headers.get(self.user_header) if self.user_header else None
 
     def log_in(self, given: str, address: str = "") -> str | None:
-        """Return a new session for the right token; None for a wrong one, counted by address."""
-        if not self._right(given, address):
+        """Return a new session for a right token; None for a wrong one, counted by address."""
+        role = self._role(given, address)
+        if role is None:
             return None
         now = self.clock()
         self.sessions = {sid: end for sid, end in self.sessions.items() if end > now}
@@ -93,6 +111,9 @@ class Guard:
             self.sessions.pop(next(iter(self.sessions)))
         sid = secrets.token_urlsafe(32)
         self.sessions[sid] = now + self.session_seconds
+        self.viewers &= self.sessions.keys()
+        if role == "viewer":
+            self.viewers.add(sid)
         return sid
 
     def log_out(self, request: Request) -> None:
@@ -107,24 +128,27 @@ class Guard:
         begin = self.clock() - FAILURE_WINDOW_SECONDS
         return tuple(at for at in self.failures.get(address, ()) if at > begin)
 
-    def _right(self, given: str, address: str) -> bool:
+    def _role(self, given: str, address: str) -> Role | None:
         """Compare in constant time, whatever the lengths; count the wrong ones by address.
 
-        The right token always passes: behind a proxy all visitors have the proxy's address, and
+        A right token always passes: behind a proxy all visitors have the proxy's address, and
         somebody who guesses must not keep them out.
         """
-        one, two = (
+        one, two, three = (
             hmac.digest(self.key, text.encode(), hashlib.sha256)
-            for text in (given, str(self.token))
+            for text in (given, str(self.token), str(self.viewer_token))
         )
+        viewer = hmac.compare_digest(one, three) and self.viewer_token is not None
         if hmac.compare_digest(one, two):
-            return True
+            return "operator"
+        if viewer:
+            return "viewer"
         recent = self._recent(address)
         self.failures.pop(address, None)  # so that the address that was silent longest is first
         self.failures[address] = (*recent, self.clock())[-MAX_FAILURES:]
         while len(self.failures) > MAX_ADDRESSES:
             self.failures.pop(next(iter(self.failures)), None)
-        return False
+        return None
 
     # -- CSRF: a random cookie, and its HMAC in the form ----------------------------------------
 
@@ -152,11 +176,18 @@ class Guard:
 def guard_of(settings: Settings) -> Guard:
     """Return the configured access control; other machines need a token."""
     serve = settings.serve
-    token = secret_text(serve.token)
-    if token is not None and len(token) < MIN_TOKEN_CHARS:
+    token, viewer = secret_text(serve.token), secret_text(serve.viewer_token)
+    for name, given in (("TOKEN", token), ("VIEWER_TOKEN", viewer)):
+        if given is not None and len(given) < MIN_TOKEN_CHARS:
+            raise ConfigError(
+                found=f"RINGFENCE_SERVE_{name} has {len(given)} characters",
+                needed=f"{MIN_TOKEN_CHARS} or more",
+                next_step=f'export RINGFENCE_SERVE_{name}="$(openssl rand -hex 24)"',
+            )
+    if viewer is not None and viewer == (token or viewer):
         raise ConfigError(
-            found=f"RINGFENCE_SERVE_TOKEN has {len(token)} characters",
-            needed=f"{MIN_TOKEN_CHARS} or more",
+            found="RINGFENCE_SERVE_VIEWER_TOKEN without another RINGFENCE_SERVE_TOKEN beside it",
+            needed="two different tokens: operators log in with the one, viewers with the other",
             next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
         )
     if token is None and not is_loopback(serve.host):
@@ -166,7 +197,14 @@ def guard_of(settings: Settings) -> Guard:
             next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
         )
     hosts = {"localhost", "127.0.0.1", "::1", serve.host.lower(), *map(str.lower, serve.hosts)}
-    return Guard(token, frozenset(hosts), serve.session_hours * 3600, serve.https)
+    return Guard(
+        token,
+        frozenset(hosts),
+        serve.session_hours * 3600,
+        serve.https,
+        viewer_token=viewer,
+        user_header=serve.user_header or None,
+    )
 
 
 def address_of(request: Request) -> str:

@@ -28,6 +28,7 @@ from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader,
 from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
+from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
 FIRING = "firing"
 RUN_DEFAULTS: Mapping[str, Any] = {
@@ -50,6 +51,7 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
         "labels": _label_edits,
         "groups": _group_edits,
         "rescores": _rescore_edits,
+        "marks of the worklist": find_mark_edits,
         "predictions": find_prediction_edits,
     }
     for subject, check in checks.items():

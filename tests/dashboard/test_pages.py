@@ -13,13 +13,15 @@ from ringfence.jobs.dashboard.pages import PAGES
 from ringfence.jobs.dashboard.pages.node import show_node
 from ringfence.jobs.views.explain import ExplainedNeighbour, describe_class, explain, record_of
 from ringfence.jobs.views.tables import TABLES, Column, Table, as_csv
+from tests.dashboard.conftest import HOSTILE
 
 QUERIES = {"/runs/compare": "?a=1&b=3"}
+CHOSEN = "/worklist?class=" + quote(HOSTILE[2])
 PATHS = tuple(page.address.format(seq=2) + QUERIES.get(page.address, "") for page in PAGES)
 
 
 def test_every_page_is_opened_by_these_tests_and_stands_in_the_navigation(site):
-    assert PATHS == ("/", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
+    assert PATHS == ("/", "/worklist", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
                      "/runs/compare?a=1&b=3", "/runs/2", "/node", "/trail")  # fmt: skip
     body = site.ask("/").body.decode()
     for page in PAGES:
@@ -31,7 +33,7 @@ def test_every_page_is_opened_by_these_tests_and_stands_in_the_navigation(site):
 def test_every_page_opens_runs_no_hostile_name_and_asks_no_other_host(site, visiting):
     hostile = site.plan.classes
     with visiting() as seen:
-        for path in (*PATHS, site.node_path, "/node?key=" + quote(hostile[2]), "/nowhere"):
+        for path in (*PATHS, CHOSEN, site.node_path, "/node?key=" + quote(hostile[2]), "/nowhere"):
             seen.problems.clear()
             seen.open(site.url + path)
             assert seen.page.evaluate("window.hit") is None, path
@@ -91,7 +93,7 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
 
     for scheme in ("light", "dark"):
         with visiting(color_scheme=scheme) as seen:
-            for path in (*PATHS, site.node_path):
+            for path in (*PATHS, CHOSEN, site.node_path):
                 seen.open(site.url + path)
                 found = Axe().run(seen.page).response["violations"]
                 grave = [
@@ -109,7 +111,7 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
 def test_a_phone_shows_pages_without_sideways_scrolling_in_the_dark(site, visiting):
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
     with visiting(**phone) as seen:
-        for path in (*PATHS, site.node_path):
+        for path in (*PATHS, CHOSEN, site.node_path):
             seen.open(site.url + path)
             wide = seen.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, path

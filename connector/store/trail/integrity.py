@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Connection, Table, func, select, text
+from sqlalchemy import ColumnElement, Connection, Table, func, select, text
 
 from ringfence.connector.records import (
     ChainEntry,
@@ -42,6 +42,7 @@ from ringfence.connector.store.tables import (
     alarm,
     alarm_event,
     audit_mark,
+    candidate,
     coverage,
     further_set,
     joined,
@@ -56,6 +57,7 @@ from ringfence.connector.store.tables import (
 )
 from ringfence.connector.store.thresholds.recorded import read_thresholds
 from ringfence.connector.store.trail.keys import KeySource, current_key
+from ringfence.connector.store.worklist.marks import Mark, read_marks
 
 RETRIES, RETRY_SECONDS = 2, 0.3
 
@@ -139,6 +141,28 @@ class RecordReader:
         )
         return [row._asdict() for row in self.connection.execute(query)]
 
+    def candidates(self, seq: int) -> list[Row]:
+        """Return the worklist's rows of a run's nodes."""
+        query = (
+            select(candidate)
+            .join(prediction, _of_candidate())
+            .where(prediction.c.project == self.project, prediction.c.seq == seq)
+        )
+        return [row._asdict() for row in self.connection.execute(query)]
+
+    def count_orphaned_candidates(self) -> int:
+        """Return how many rows the worklist has of nodes that were never evaluated."""
+        query = (
+            select(func.count())
+            .select_from(candidate.outerjoin(prediction, _of_candidate()))
+            .where(candidate.c.project == self.project, prediction.c.node_key.is_(None))
+        )
+        return int(self.connection.execute(query).scalar_one())
+
+    def marks(self) -> list[Mark]:
+        """Return what people did with nodes of the worklist, oldest first."""
+        return read_marks(self.connection, self.project)
+
     def count_predictions(self) -> dict[int, int]:
         """Return how many predictions stand under each run's number."""
         query = select(prediction.c.seq, func.count()).where(prediction.c.project == self.project)
@@ -220,6 +244,12 @@ class RecordReader:
     def _rows(self, table: Table) -> list[Row]:
         query = select(table).where(table.c.project == self.project)
         return [row._asdict() for row in self.connection.execute(query)]
+
+
+def _of_candidate() -> ColumnElement[bool]:
+    return (candidate.c.project == prediction.c.project) & (
+        candidate.c.node_key == prediction.c.node_key
+    )
 
 
 @contextmanager

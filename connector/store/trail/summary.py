@@ -8,6 +8,7 @@ from typing import Any
 from ringfence.connector.records import UNREADABLE, ChainEntry
 from ringfence.connector.store.chain import REKEYED
 from ringfence.connector.store.trail import configuration
+from ringfence.connector.store.worklist import marks
 
 Facts = Mapping[str, Any]
 ENTRY_NAMES = {"n", "project", "kind", "at_ns", "actor", "lease"}  # of every chain entry
@@ -54,6 +55,9 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "seen": lambda facts: f"{facts['nodes']} nodes without a creation time were first seen",
     "gone": lambda facts: f"{len(facts['gone'])} evaluated nodes have left the graph",
     "alarm": lambda facts: f"alarm {facts['rule']}: {facts['was']} to {facts['state']}",
+    marks.KIND: lambda facts: (
+        f"{facts['mark']['who']}: {facts['mark']['action']} of node {facts['mark']['node_key']}"
+    ),
     REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
     configuration.KIND: configuration.describe_change,
     UNREADABLE: lambda _facts: "its body is no JSON object any more",

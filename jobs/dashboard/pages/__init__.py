@@ -16,6 +16,7 @@ from ringfence.jobs.dashboard.pages import (
     thresholds,
     today,
     trail,
+    worklist,
 )
 from ringfence.jobs.dashboard.pages.page import Page
 
@@ -23,6 +24,7 @@ __all__ = ["PAGES", "Page"]
 
 PAGES: tuple[Page, ...] = (
     today.PAGE,
+    worklist.PAGE,
     coverage.PAGE,
     classes.PAGE,
     thresholds.PAGE,

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from typing import Annotated
 
-from fastapi import Query
+from fastapi import Query, Request
 
+from ringfence.connector.store.worklist.marks import Mark, read_marks
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values
 from ringfence.jobs.views.explain import (
@@ -17,25 +18,39 @@ from ringfence.jobs.views.explain import (
     record_of,
 )
 
+COLOURS = 8
 MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in turn
 
 
-def build(dashboard: OpenDashboard, key: Annotated[str, Query(max_length=512)] = "") -> Values:
+def build(
+    dashboard: OpenDashboard, request: Request, key: Annotated[str, Query(max_length=512)] = ""
+) -> Values:
     """Return what is known of the node with this key; the empty form without one."""
-    explanation = None
+    explanation, marks = None, []
     if key:
         mapping = dashboard.settings.mapping()
         explanation = explain(dashboard.queries, key, dashboard.graph(), mapping)
-    return show_node(explanation, key, dashboard.how_to_start())
+    if explanation is not None:
+        with dashboard.store.reading() as connection:
+            marks = read_marks(connection, dashboard.settings.project, explanation.typed_key)
+    may_mark = dashboard.guard.role_of(request) == "operator"
+    named = dashboard.guard.user_header is not None
+    values = show_node(explanation, key, dashboard.how_to_start())
+    return values | {"marks": marks[::-1], "may_mark": may_mark, "named_by_proxy": named}
 
 
 def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Values:
     """Return the template's values; `hint` is the command that starts the graph."""
+    marks: list[Mark] = []
     return {
+        "marks": marks,
+        "may_mark": False,
+        "named_by_proxy": False,
         "title": PAGE.title if explanation is None else f"Node {explanation.key}",
         "asked": asked,
         "found": explanation,
-        "picture": _picture(explanation.neighbours or ()) if explanation else [],
+        "picture": _picture(explanation) if explanation else [],
+        "colours": _colours(explanation) if explanation else {},
         "record": record_of(explanation) if explanation else [],
         "state": describe_class(explanation) if explanation else "",
         "hint": hint,
@@ -43,8 +58,15 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
     }
 
 
-def _picture(neighbours: tuple[ExplainedNeighbour, ...]) -> list[Values]:
-    """Neighbours on an ellipse around the node."""
+def _colours(explanation: Explanation) -> dict[str, str]:
+    """A colour for each class, by name, the same on every node's page; later ones recur."""
+    names = sorted(value.class_ for value in explanation.p_values)
+    return {name: f"c{place % COLOURS}" for place, name in enumerate(names)}
+
+
+def _picture(explanation: Explanation) -> list[Values]:
+    """Neighbours on an ellipse around the node, coloured by the class that they are or must be."""
+    neighbours, colours = explanation.neighbours or (), _colours(explanation)
     placed = []
     for i, neighbour in enumerate(neighbours):
         turn = 2 * math.pi * i / len(neighbours) - math.pi / 2
@@ -54,13 +76,20 @@ def _picture(neighbours: tuple[ExplainedNeighbour, ...]) -> list[Values]:
             {
                 "x": round(155 * far * math.cos(turn), 1),
                 "y": round(100 * far * math.sin(turn), 1),
-                "kind": kind,
+                "kind": f"{kind} {colours.get(_only_class(neighbour), '')}".strip(),
                 "text": text,
                 "label": neighbour.key[:10],
                 "key": neighbour.key,
             }
         )
     return placed
+
+
+def _only_class(neighbour: ExplainedNeighbour) -> str:
+    """The class of a neighbour, or the only one in its set; none where there are several."""
+    if neighbour.class_ is not None or neighbour.set is None:
+        return neighbour.class_ or ""
+    return neighbour.set[0] if len(neighbour.set) == 1 else ""
 
 
 def _describe_neighbour(neighbour: ExplainedNeighbour) -> tuple[str, str]:

@@ -80,11 +80,16 @@ def as_csv(table: Table) -> str:
     writer = csv.writer(out)
     writer.writerow([column.title for column in table.columns])
     for row in table.rows:
-        writer.writerow([_csv_cell(row.get(column.key), column.format) for column in table.columns])
+        writer.writerow([csv_cell(row.get(column.key), column.format) for column in table.columns])
     return out.getvalue()
 
 
-def _csv_cell(value: Any, format_: Format) -> Any:
+def csv_cell(value: Any, format_: Format = "text") -> Any:
+    """Return a value as a CSV file has it.
+
+    >>> csv_cell("=1+1"), csv_cell(None), csv_cell(0.5)
+    ("'=1+1", '', 0.5)
+    """
     if format_ == "time" and value is not None:
         return format_time(value)
     if isinstance(value, str) and value[:1] in set("=+-@\t\r"):

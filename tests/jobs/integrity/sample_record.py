@@ -14,8 +14,10 @@ from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.connector.store.trail.actor import acting_as
+from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.load import load_values
+from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 PLAN = Plan(runs=3, per_run=40, calibration=60, covered=0.4)  # so few that an alarm fires
@@ -57,6 +59,9 @@ def project(request, folder, engine, appending=chain.append):
             fill_store(store, settings, PLAN)
             with writing(store, settings) as writer:
                 predictions.mark_gone(writer, [GONE])
+                for action in ("claim", "done"):
+                    source = key_source(settings)
+                    record_mark(store, "p", source, RETURNED, "anna", action, "seen")
                 record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
         yield store, settings
         store.close()

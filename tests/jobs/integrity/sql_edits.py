@@ -33,6 +33,49 @@ COPY_RUN = (
 )
 
 SQL_EDITS = {
+    "candidate hidden from the worklist": (
+        "DELETE FROM candidate WHERE node_key = '{node}'",
+        [],
+        "candidate {node} (run 2)",
+    ),
+    "candidate.p": (
+        "UPDATE candidate SET p = p / 2 WHERE node_key = '{node}'",
+        [],
+        "candidate {node} (run 2)",
+    ),
+    "candidate.known": (
+        "UPDATE candidate SET known = NOT known WHERE node_key = '{node}'",
+        [],
+        "candidate {node} (run 2)",
+    ),
+    "candidate of nobody": (
+        "INSERT INTO candidate (project, node_key, class, p, seq, size, degree, known) "
+        "SELECT project, 's:nobody', class, p, seq, size, degree, known FROM candidate "
+        "WHERE node_key = '{node}'",
+        [],
+        "nodes that were never evaluated",
+    ),
+    "mark.who": (
+        "UPDATE mark SET who = 'somebody else' WHERE n = 1",
+        [],
+        "mark 1: who changed",
+    ),
+    "mark.note and action": (
+        "UPDATE mark SET note = 'all fine', action = 'done' WHERE n = 1",
+        [],
+        "mark 1: action, note changed",
+    ),
+    "mark removed": (
+        "DELETE FROM mark WHERE n = 1",
+        ["UPDATE mark SET n = 1 WHERE n = 2"],
+        "mark 1: ",
+    ),
+    "mark made up": (
+        "INSERT INTO mark (project, n, node_key, at_ns, who, action, note) SELECT project, 9, "
+        "node_key, at_ns, 'boss', 'done', '' FROM mark WHERE n = 1",
+        [],
+        "mark 9: the row was never recorded",
+    ),
     "prediction.covered": (
         "UPDATE prediction SET covered = NOT covered WHERE node_key = '{node}'",
         [NEXT_LABELS, RECOUNT],

@@ -107,6 +107,8 @@ ADDED = {
 
 def append_as_before(connection, project_, key, kind, facts, *, append=chain.append):
     """Seal what versions up to 0.4 sealed."""
+    if kind not in ADDED and kind not in ("applied", "gone", "alarms", "grouped", "marked"):
+        return append(connection, project_, key, kind, facts)
     if kind in ("applied", "gone", "alarms", "grouped", "marked"):
         return ""
     if kind == "alarm" and "firing" not in (facts["was"], facts["state"]):

@@ -1,0 +1,63 @@
+"""The worklist as a Cypher query to paste: the same nodes, as far as the graph knows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.quoting import quote, quote_text
+
+LIST = """MATCH (class:RingfenceClass {{project: {project}, name: {name}}})
+MATCH (n:{label})-[may:MAY_BE {{in_set: true}}]->(class)
+MATCH (n)-[set:EVALUATED]->(run:RingfenceRun {{project: {project}}})
+{where}RETURN n.{key} AS node, may.p AS p, set.size AS size, run.seq AS run
+ORDER BY p DESC, node LIMIT {limit}"""
+LIMIT = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class GraphConditions:
+    """What the graph can be asked for beside the class; None asks for nothing."""
+
+    min_p: float | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    run: int | None = None
+    known: bool | None = None
+    group: tuple[str, str] | None = None
+
+
+def worklist_query(
+    mapping: GraphMapping, project: str, class_: str, wanted: GraphConditions
+) -> str:
+    """Return the query; every name and text in it is quoted.
+
+    `known` asks the graph as it is now: a class that no audit has noticed yet counts there.
+    """
+    conditions = _conditions(mapping, wanted)
+    where = f"WHERE {' AND '.join(conditions)}\n" if conditions else ""
+    return LIST.format(
+        label=quote(mapping.label),
+        key=quote(mapping.key),
+        project=quote_text(project),
+        name=quote_text(class_),
+        where=where,
+        limit=LIMIT,
+    )
+
+
+def _conditions(mapping: GraphMapping, wanted: GraphConditions) -> list[str]:
+    numbers = {
+        "may.p > {}": wanted.min_p,
+        "set.size >= {}": wanted.min_size,
+        "set.size <= {}": wanted.max_size,
+        "run.seq = {}": wanted.run,
+    }
+    found = [text.format(value) for text, value in numbers.items() if value is not None]
+    if wanted.known is not None:
+        is_ = "IS NOT NULL" if wanted.known else "IS NULL"
+        found.append(f"n.{quote(mapping.class_property)} {is_}")
+    if wanted.group is not None:
+        property_, value = wanted.group
+        found.append(f"toString(n.{quote(property_)}) = {quote_text(value)}")
+    return found

@@ -1,0 +1,210 @@
+"""The worklist: nodes with a class in their set, surest first, a page at a time on an index.
+
+A page begins after the last row of the page before it (its p-value and key), so that page 2,000
+costs what page 1 does. Known and unknown nodes lie in two stretches of the index; where both are
+asked for, each gives its first rows and the surest of them stay.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+
+from ringfence.connector.keys import decode_key
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.tables import candidate, grouping, mark, prediction, run
+
+Known = Literal["no", "yes", "any"]
+State = Literal["open", "free", "claimed", "done", "any"]
+PAGE_ROWS = 50
+CSV_BLOCK = 5_000
+
+
+@dataclass(frozen=True, slots=True)
+class WorklistFilter:
+    """Which nodes are asked for: those with `class_` in their set, and what else must hold.
+
+    `state` is what people did with a node: `free` nobody claimed it, `claimed` someone did, `done`
+    someone is done with it, `open` free or claimed. `after` is the last row of the page before.
+    """
+
+    class_: str
+    min_p: float | None = None
+    min_size: int | None = None
+    max_size: int | None = None
+    min_degree: int | None = None
+    max_degree: int | None = None
+    run: int | None = None
+    from_ns: int | None = None
+    until_ns: int | None = None
+    group: str | None = None
+    value: str | None = None
+    known: Known = "no"
+    state: State = "open"
+    after: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WorklistNode:
+    """A node of the worklist; `state`, `who` and `marked_ns` are of the newest claim or end."""
+
+    node_key: str
+    p: float
+    seq: int
+    decided_ns: int
+    size: int
+    degree: int
+    label: str | None
+    state: str
+    who: str | None
+    marked_ns: int | None
+
+    @property
+    def key(self) -> str:
+        """The key as people write it."""
+        return str(decode_key(self.node_key))
+
+
+def read_worklist(
+    queries: ProjectQueries, wanted: WorklistFilter, rows: int = PAGE_ROWS
+) -> list[WorklistNode]:
+    """Return the next nodes of the list, surest first."""
+    sides = {"no": (False,), "yes": (True,), "any": (False, True)}[wanted.known]
+    found = [
+        node for side in sides for node in _nodes(queries, _query(queries, wanted, side, rows))
+    ]
+    return sorted(found, key=lambda node: (node.p, node.node_key), reverse=True)[:rows]
+
+
+def whole_worklist(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[WorklistNode]:
+    """Yield all nodes of the list, surest first."""
+    while block := read_worklist(queries, wanted, CSV_BLOCK):
+        yield from block
+        wanted = replace(wanted, after=(block[-1].p, block[-1].node_key))
+
+
+def groups_to_choose(queries: ProjectQueries, limit: int = 200) -> list[tuple[str, str]]:
+    """Return property and value of the groups that audits counted."""
+    names = {row.name for row in queries.coverage("group", last=limit)}
+    return sorted((p, v) for p, is_, v in (name.partition("=") for name in names) if is_)
+
+
+def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: int) -> Select[Any]:
+    """The rows of one stretch of the index, in its order."""
+    here = candidate.c
+    chosen = [
+        here.project == queries.project,
+        here["class"] == wanted.class_,
+        here.known.is_(known),
+    ]
+    if wanted.after is not None:
+        chosen.append(tuple_(here.p, here.node_key) < tuple_(*wanted.after))
+    chosen += _bounds(wanted)
+    chosen += _run_bounds(queries, wanted)
+    chosen += _membership(wanted)
+    page = (
+        select(here.node_key, here.p, here.seq, here.size, here.degree)
+        .where(*chosen)
+        .order_by(here.p.desc(), here.node_key.desc())
+        .limit(rows)
+        .subquery()
+    )
+    of_node = (prediction.c.project == queries.project) & (prediction.c.node_key == page.c.node_key)
+    of_run = (run.c.project == queries.project) & (run.c.seq == page.c.seq)
+    newest = (mark.c.project == queries.project) & (
+        mark.c.n == _newest_mark(page.c.node_key, queries.project)
+    )
+    return (
+        select(page, prediction.c.label, run.c.decided_ns, mark.c.action, mark.c.who, mark.c.at_ns)
+        .join(prediction, of_node)
+        .join(run, of_run)
+        .outerjoin(mark, newest)
+    )
+
+
+def _bounds(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
+    bounds = (
+        (wanted.min_p, candidate.c.p, "above"),
+        (wanted.min_size, candidate.c.size, "from"),
+        (wanted.max_size, candidate.c.size, "to"),
+        (wanted.min_degree, candidate.c.degree, "from"),
+        (wanted.max_degree, candidate.c.degree, "to"),
+        (wanted.run, candidate.c.seq, "is"),
+    )
+    compare = {
+        "above": lambda column, value: column > value,
+        "from": lambda column, value: column >= value,
+        "to": lambda column, value: column <= value,
+        "is": lambda column, value: column == value,
+    }
+    return [compare[how](column, value) for value, column, how in bounds if value is not None]
+
+
+def _run_bounds(queries: ProjectQueries, wanted: WorklistFilter) -> list[ColumnElement[bool]]:
+    """Times as numbers of runs, which the index has: runs are decided one after the other."""
+    bounds: list[ColumnElement[bool]] = []
+    in_project = run.c.project == queries.project
+    if wanted.from_ns is not None:
+        first = select(func.min(run.c.seq)).where(in_project, run.c.decided_ns >= wanted.from_ns)
+        bounds.append(candidate.c.seq >= func.coalesce(first.scalar_subquery(), 2**62))
+    if wanted.until_ns is not None:
+        last = select(func.max(run.c.seq)).where(in_project, run.c.decided_ns < wanted.until_ns)
+        bounds.append(candidate.c.seq <= func.coalesce(last.scalar_subquery(), -1))
+    return bounds
+
+
+def _membership(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
+    """What other tables say of a node: its group, and what people did with it."""
+    found: list[ColumnElement[bool]] = []
+    if wanted.group is not None:
+        in_group = select(grouping.c.node_key).where(
+            grouping.c.project == candidate.c.project,
+            grouping.c.node_key == candidate.c.node_key,
+            grouping.c.property == wanted.group,
+            grouping.c.value == (wanted.value or ""),
+        )
+        found.append(in_group.exists())
+    if wanted.state != "any":
+        found.append(_in_state(wanted.state))
+    return found
+
+
+def _in_state(state: State) -> ColumnElement[bool]:
+    newest = (
+        select(mark.c.action)
+        .where(
+            mark.c.project == candidate.c.project,
+            mark.c.node_key == candidate.c.node_key,
+            mark.c.action != "note",
+        )
+        .order_by(mark.c.n.desc())
+        .limit(1)
+        .scalar_subquery()
+    )
+    if state == "claimed":
+        return newest == "claim"
+    if state == "done":
+        return newest == "done"
+    free = or_(newest.is_(None), newest.in_(("release", "reopen")))
+    return free if state == "free" else or_(newest.is_(None), newest != "done")
+
+
+def _newest_mark(node_key: ColumnElement[str], project: str) -> Any:
+    each = mark.alias()
+    of_node = (each.c.project == project, each.c.node_key == node_key, each.c.action != "note")
+    return select(func.max(each.c.n)).where(*of_node).scalar_subquery()
+
+
+def _nodes(queries: ProjectQueries, query: Select[Any]) -> list[WorklistNode]:
+    return [_node(row) for row in queries.rows(query)]
+
+
+def _node(row: Mapping[str, Any]) -> WorklistNode:
+    state = {"claim": "claimed", "done": "done"}.get(row["action"], "free")
+    return WorklistNode(
+        row["node_key"], row["p"], row["seq"], row["decided_ns"], row["size"], row["degree"],
+        row["label"], state, row["who"], row["at_ns"],
+    )  # fmt: skip

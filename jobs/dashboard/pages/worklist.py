@@ -1,0 +1,95 @@
+"""Worklist: the nodes that may be of a class, surest first, with filters and a query to paste."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from fastapi import HTTPException, Request
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.neo4j.worklist_query import worklist_query
+from ringfence.connector.store.queries.worklist import (
+    PAGE_ROWS,
+    WorklistFilter,
+    groups_to_choose,
+    read_worklist,
+)
+from ringfence.jobs.dashboard.dependencies import OpenDashboard
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, place_of
+from ringfence.jobs.worklist.table import classes_to_choose
+
+MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group")
+"""Those that are folded away until one of them is used."""
+KNOWN_WORDS = {"no": "not known yet", "yes": "known", "any": "both"}
+STATE_WORDS = {
+    "open": "not done", "free": "nobody's", "claimed": "claimed", "done": "done", "any": "all",
+}  # fmt: skip
+
+
+def build(dashboard: OpenDashboard, request: Request) -> Values:
+    """Return a page of the list; without a class, the classes to choose from."""
+    queries = dashboard.queries
+    classes = classes_to_choose(queries)
+    wanted = wanted_by(request)
+    chosen = wanted.class_ in classes
+    rows = read_worklist(queries, wanted, PAGE_ROWS + 1) if chosen else []
+    more = len(rows) > PAGE_ROWS
+    rows = rows[:PAGE_ROWS]
+    asked = {name: request.query_params.get(name, "") for name in NAMES}
+    address = {name: value for name, value in asked.items() if value}
+    last = rows[-1] if rows else None
+    return {
+        "title": PAGE.title,
+        "figures": [],
+        "classes": [{"name": name, "address": _address({"class": name})} for name in classes],
+        "chosen": wanted.class_ if chosen else None,
+        "unknown_class": bool(wanted.class_) and not chosen,
+        "asked": {"known": "no", "state": "open"} | asked | _defaults(wanted),
+        "more_open": any(asked[name] for name in MORE_FILTERS),
+        "page_rows": PAGE_ROWS,
+        "rows": rows,
+        "groups": [f"{name}={value}" for name, value in groups_to_choose(queries)],
+        "known_words": KNOWN_WORDS,
+        "state_words": STATE_WORDS,
+        "csv": f"/csv/worklist?{urlencode(address)}",
+        "first": _address(address) if wanted.after else None,
+        "next": _address(address | {"after": place_of(last.p, last.node_key)})
+        if more and last
+        else None,
+        "cypher": _cypher(dashboard, wanted) if chosen else "",
+        "in_sql_alone": _in_sql_alone(wanted),
+    }
+
+
+def wanted_by(request: Request) -> WorklistFilter:
+    """Return the filter in a request's address; the answer is 400 where it can't be read."""
+    try:
+        return filter_of(dict(request.query_params))
+    except ConfigError as error:
+        raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None
+
+
+def _defaults(wanted: WorklistFilter) -> dict[str, Any]:
+    return {"known": wanted.known, "state": wanted.state}
+
+
+def _address(values: dict[str, str]) -> str:
+    return f"/worklist?{urlencode(values)}"
+
+
+def _cypher(dashboard: OpenDashboard, wanted: WorklistFilter) -> str:
+    settings = dashboard.settings
+    return worklist_query(
+        settings.mapping(), settings.project, wanted.class_, conditions_of(wanted)
+    )
+
+
+def _in_sql_alone(wanted: WorklistFilter) -> bool:
+    """Whether something was asked for that the graph does not know."""
+    bounds = (wanted.min_degree, wanted.max_degree, wanted.from_ns, wanted.until_ns)
+    return any(bound is not None for bound in bounds) or wanted.state != "any"
+
+
+PAGE = Page("worklist", "Worklist", "/worklist", "worklist.html", build)

@@ -1,0 +1,84 @@
+"""The worklist against the record: candidates follow from predictions, marks stand in the chain.
+
+Whoever removes a row from the worklist hides a node from the people who look at it; sets, coverage
+and verdicts do not rest on it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
+from ringfence.connector.store.worklist.candidates import candidates_of
+from ringfence.connector.store.worklist.marks import KIND
+
+MAX_LISTED_ROWS = 20  # in one run; of the others only the number is told
+Candidate = tuple[float, int, int, int, bool]
+"""p-value, run, size of the set, degree, whether the class is known."""
+
+
+def find_candidate_edits(
+    seq: int, rows: Sequence[Row], classes: Sequence[str] | None, reader: RecordReader
+) -> Iterator[str]:
+    """Yield the candidates of a run's nodes that are not as the predictions `rows` say.
+
+    Nothing where the model's classes can't be read, which is a problem of its own.
+    """
+    if classes is None:
+        return
+    expected = {id_: one for row in rows for id_, one in _expected(seq, row, classes)}
+    stored = {
+        (row["node_key"], row["class"]): tuple(
+            row[name] for name in ("p", "seq", "size", "degree", "known")
+        )
+        for row in reader.candidates(seq)
+    }
+    changed = sorted(id_ for id_ in {*expected, *stored} if expected.get(id_) != stored.get(id_))
+    for node_key, class_ in changed[:MAX_LISTED_ROWS]:
+        yield f"candidate {node_key} (run {seq}), {class_!r}: the row is not as the set says"
+    if len(changed) > MAX_LISTED_ROWS:
+        yield f"… and {len(changed) - MAX_LISTED_ROWS} more candidates of run {seq}"
+
+
+def find_orphans(reader: RecordReader) -> Iterator[str]:
+    """Yield the number of candidates of nodes that were never evaluated."""
+    if count := reader.count_orphaned_candidates():
+        yield f"candidate: {count} rows of nodes that were never evaluated"
+
+
+def find_mark_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield the marks that are not as the chain has them."""
+    recorded = {body["mark"]["n"]: body["mark"] for body in record.bodies(KIND)}
+    stored = {mark.n: asdict(mark) for mark in reader.marks()}
+    for n in sorted({*recorded, *stored}):
+        if n not in stored:
+            yield f"mark {n}: the row is gone"
+        elif n not in recorded:
+            yield f"mark {n}: the row was never recorded"
+        elif changed := _changed(recorded[n], stored[n]):
+            yield f"mark {n}: {', '.join(changed)} changed"
+
+
+def _changed(recorded: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:
+    return [name for name, value in stored.items() if recorded.get(name) != value]
+
+
+def _expected(
+    seq: int, row: Row, classes: Sequence[str]
+) -> Iterator[tuple[tuple[str, str], Candidate]]:
+    try:
+        inside, values = json.loads(row["classes"]), json.loads(row["p_values"])
+        made = candidates_of(
+            row["node_key"], inside, dict(zip(classes, values, strict=False)), row["degree"]
+        )
+    except (ValueError, TypeError):  # the prediction's own problem
+        return
+    known = row["labelled_ns"] is not None
+    for one in made:
+        yield (
+            (one["node_key"], one["class"]),
+            (one["p"], seq, one["size"], one["degree"], known),
+        )

@@ -1,0 +1,94 @@
+"""What a person asks of the worklist, as text in an address or on a command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, cast, get_args
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.neo4j.worklist_query import GraphConditions
+from ringfence.connector.store.queries.worklist import Known, State, WorklistFilter
+from ringfence.connector.times import NANOSECONDS
+
+NUMBERS = {"min_p": float, "min_size": int, "max_size": int, "min_degree": int,
+           "max_degree": int, "run": int}  # fmt: skip
+CHOICES: dict[str, tuple[str, ...]] = {"known": get_args(Known), "state": get_args(State)}
+MAX_NUMBER = 2**62
+NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state")
+"""The parameters in an address, `after` (a place in the list) aside."""
+
+
+def filter_of(given: Mapping[str, str]) -> WorklistFilter:
+    """Return the filter that some parameters ask for; empty ones ask for nothing.
+
+    >>> wanted = filter_of({"class": "mule", "min_p": "0.5", "until": "2025-10-09", "run": ""})
+    >>> wanted.min_p, wanted.until_ns, wanted.run, wanted.known
+    (0.5, 1760054400000000000, None, 'no')
+    """
+    asked = {name: value for name, value in given.items() if value.strip()}
+    wanted = WorklistFilter(given.get("class", "").replace("\x00", ""))
+    changes: dict[str, Any] = {
+        name: _number(name, asked[name]) for name in NUMBERS if name in asked
+    }
+    changes |= {name: _choice(name, asked[name]) for name in CHOICES if name in asked}
+    if "from" in asked:
+        changes["from_ns"] = _day_ns("from", asked["from"])
+    if "until" in asked:  # that day is part of it
+        changes["until_ns"] = _day_ns("until", asked["until"], days=1)
+    if "group" in asked:
+        changes["group"], _, changes["value"] = asked["group"].partition("=")
+    if "after" in asked:
+        changes["after"] = _place(asked["after"])
+    return replace(wanted, **changes)
+
+
+def place_of(p: float, node_key: str) -> str:
+    """Return where a page ended, as the next one's address has it.
+
+    >>> place_of(0.25, "s:a b")
+    '0.25 s:a b'
+    """
+    return f"{p!r} {node_key}"
+
+
+def conditions_of(wanted: WorklistFilter) -> GraphConditions:
+    """Return the part of a filter that the graph knows of: degrees and marks stand in SQL alone."""
+    group = None if wanted.group is None else (wanted.group, wanted.value or "")
+    known = {"no": False, "yes": True}.get(wanted.known)
+    return GraphConditions(wanted.min_p, wanted.min_size, wanted.max_size, wanted.run, known, group)
+
+
+def _number(name: str, text: str) -> float | int:
+    try:
+        value = cast(float | int, NUMBERS[name](text))
+    except (ValueError, OverflowError):
+        raise ConfigError(found=f"{name} is {text!r}", needed="a number") from None
+    if not 0 <= value <= MAX_NUMBER:
+        raise ConfigError(found=f"{name} is {text!r}", needed="a number from 0 on")
+    return value
+
+
+def _choice(name: str, text: str) -> str:
+    if text not in CHOICES[name]:
+        raise ConfigError(found=f"{name} is {text!r}", needed=" or ".join(CHOICES[name]))
+    return text
+
+
+def _day_ns(name: str, text: str, days: int = 0) -> int:
+    """Return when a day began, or one after it, in UTC."""
+    try:
+        day = date.fromisoformat(text.strip()) + timedelta(days)
+        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise ConfigError(found=f"{name} is {text!r}", needed="a day such as 2025-10-09") from None
+    return int(start.timestamp()) * NANOSECONDS
+
+
+def _place(text: str) -> tuple[float, str]:
+    p, _, key = text.partition(" ")
+    try:
+        return float(p), key.replace("\x00", "")
+    except ValueError:
+        raise ConfigError(found=f"after is {text!r}", needed="a place in the list") from None

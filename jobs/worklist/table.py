@@ -1,0 +1,60 @@
+"""The worklist as rows for people, CSV files, `--json` and pandas frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from typing import Any
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.store.models import class_names
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.worklist import (
+    WorklistFilter,
+    WorklistNode,
+    whole_worklist,
+)
+from ringfence.connector.times import format_time
+from ringfence.jobs.views.tables.model import csv_cell
+
+COLUMNS = ("node", "class", "p", "size", "degree", "run", "decided", "known_class", "state", "by")
+
+
+def classes_to_choose(queries: ProjectQueries) -> list[str]:
+    """Return every class that a model of the project knows, the newest model's first."""
+    models = list(class_names(queries.store, queries.project).values())
+    return list(dict.fromkeys(name for names in reversed(models) for name in names))
+
+
+def require_class(queries: ProjectQueries, class_: str) -> None:
+    """Refuse a class that no model knows, and name those that one does."""
+    known = classes_to_choose(queries)
+    if class_ not in known:
+        raise ConfigError(
+            found=f"no model of project {queries.project!r} knows the class {class_!r}",
+            needed=f"one of: {', '.join(known[:20])}" if known else "a trained model",
+            next_step="ringfence worklist" if known else "ringfence train",
+        )
+
+
+def row_of(node: WorklistNode, class_: str) -> dict[str, Any]:
+    """Return a node's values by column."""
+    values = (
+        node.key, class_, node.p, node.size, node.degree, node.seq, format_time(node.decided_ns),
+        node.label, node.state, node.who,
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
+
+
+def csv_lines(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[str]:
+    """Yield the whole list as lines of CSV; text that a spreadsheet would run is tamed."""
+    yield _line(list(COLUMNS))
+    for node in whole_worklist(queries, wanted):
+        yield _line([csv_cell(value) for value in row_of(node, wanted.class_).values()])
+
+
+def _line(values: list[Any]) -> str:
+    out = io.StringIO()
+    csv.writer(out).writerow(values)
+    return out.getvalue()

@@ -1,0 +1,41 @@
+"""The pasted query finds the nodes of the list, and hostile names stay text."""
+
+import pytest
+
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.quoting import quote_text
+from ringfence.connector.neo4j.worklist_query import GraphConditions, worklist_query
+from tests.connector.neo4j.test_quoting import TRICKS
+
+MAPPING = GraphMapping("Acc`ount", "i d", ("f",), True, "kind", "t", "zoned", ())
+NAMES = [*TRICKS, "\\'", "\\\\'", "\\u0027 RETURN 1 //", "\\u005cu0027", "mule"]
+
+
+def test_any_text_stays_that_text(graph):
+    for text in [*NAMES, "".join(NAMES)]:
+        assert graph.run(f"RETURN {quote_text(text)} AS t")[0]["t"] == text
+
+
+@pytest.mark.parametrize("class_", ["mule", "".join(NAMES)])
+def test_the_query_gives_the_nodes_that_hold_the_class(graph, class_):
+    graph.run(
+        "CREATE (c:RingfenceClass {project: 'p', name: $class}), "
+        "(r:RingfenceRun {id: 'p/1', project: 'p', seq: 1}) "
+        "WITH c, r UNWIND [['a', 0.9, true, 1, NULL, 7], ['b', 0.8, true, 2, 'x', 8], "
+        "['c', 0.7, false, 1, NULL, 7], ['d', 0.2, true, 3, NULL, 7]] AS row "
+        "CREATE (n:`Acc``ount` {`i d`: row[0], kind: row[4], region: row[5]}) "
+        "CREATE (n)-[:MAY_BE {p: row[1], in_set: row[2]}]->(c) "
+        "CREATE (n)-[:EVALUATED {size: row[3]}]->(r)",
+        **{"class": class_},
+    )
+
+    def nodes(**wanted):
+        query = worklist_query(MAPPING, "p", class_, GraphConditions(**wanted))
+        return [row["node"] for row in graph.run(query)]
+
+    assert nodes() == ["a", "b", "d"]
+    assert nodes(min_p=0.5, known=False) == ["a"]
+    assert nodes(known=True) == ["b"]
+    assert nodes(min_size=2, max_size=2, run=1) == ["b"]
+    assert nodes(group=("region", "7")) == ["a", "d"]
+    assert nodes(run=2) == []

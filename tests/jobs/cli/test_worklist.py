@@ -1,0 +1,68 @@
+"""`ringfence worklist` and `ringfence mark` on a made-up store, without a graph."""
+
+import csv
+import io
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.cli.app import app
+from ringfence.jobs.config.load import load
+from ringfence.jobs.samples.audit_store import Plan, fill_store
+
+TOML = """
+project = "p"
+[graph]
+label = "Account"
+key = "id"
+features = "f"
+class_property = "kind"
+"""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    path = tmp_path_factory.mktemp("worklist") / "ringfence.toml"
+    path.write_text(TOML)
+    settings = load(path)
+    store = open_store(settings.audit.url)
+    fill_store(store, settings, Plan(runs=2, per_run=120))
+    store.close()
+    return str(path)
+
+
+def ring(config, *arguments):
+    return CliRunner().invoke(app, [*arguments, "--config", config])
+
+
+def test_the_list_is_sorted_and_the_csv_has_all_of_it(config):
+    rows = json.loads(ring(config, "worklist", "mule", "--json").stdout)
+    p = [row["p"] for row in rows]
+    assert p == sorted(p, reverse=True)
+    whole = list(csv.DictReader(io.StringIO(ring(config, "worklist", "mule", "--csv").stdout)))
+    assert [float(row["p"]) for row in whole[:20]] == p
+    assert len(whole) > 20
+    text = ring(config, "worklist", "mule").stdout
+    assert rows[0]["node"] in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_without_a_class_the_classes_are_named(config):
+    assert "retail, business, mule, exchange" in ring(config, "worklist").stdout
+    wrong = ring(config, "worklist", "nobody")
+    assert isinstance(wrong.exception, ConfigError)
+    assert "retail" in wrong.exception.needed
+
+
+def test_a_mark_moves_a_node_out_of_the_list(config):
+    first = json.loads(ring(config, "worklist", "mule", "--json").stdout)[0]["node"]
+    made = json.loads(ring(config, "mark", first, "done", "--who", "anna", "--json").stdout)
+    assert (made["who"], made["action"]) == ("anna", "done")
+    now = json.loads(ring(config, "worklist", "mule", "--json").stdout)
+    assert first not in [row["node"] for row in now]
+    done = json.loads(ring(config, "worklist", "mule", "--state", "done", "--json").stdout)
+    assert [(row["node"], row["by"]) for row in done] == [(first, "anna")]
+    assert isinstance(ring(config, "mark", "nobody", "done").exception, ConfigError)
