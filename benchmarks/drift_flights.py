@@ -22,10 +22,13 @@ from numpy.typing import NDArray
 
 from benchmarks.drift_replay import Sequence
 from ringfence.models.networks import MLP
-from ringfence.models.scores import aps, softmax64
+from ringfence.models.scores import aps, raps, softmax64, tps
+from ringfence.models.scores.choice import choose_score
 from ringfence.models.training.minibatch import train_in_batches
 
+ALPHA = 0.1
 CALIBRATION = 2_000
+VALIDATION = 2_000
 FIRST_DAY = date(2013, 4, 1).toordinal()
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,7 +69,8 @@ class ScoredFlights:
     y: Ints
     days: Ints
     calibration: Ints
-    scores: Floats
+    scores: dict[str, Floats]
+    chosen: str
     draw: Floats
 
 
@@ -81,25 +85,38 @@ def flights_scores(folder: Path, seed: int) -> ScoredFlights:
     mean, spread = x[rest[:cut]].mean(axis=0), x[rest[:cut]].std(axis=0) + 1e-6
     scaled = torch.from_numpy(np.clip((x - mean) / spread, -10, 10).astype(np.float32))
     nobody = torch.empty(2, 0, dtype=torch.int64)
-    network = MLP(x.shape[1], 4, hidden=32)
+    network = MLP(x.shape[1], 4, hidden=64)
     trained = train_in_batches(
         network, scaled[rest], nobody, torch.from_numpy(y[rest]), torch.arange(cut),
-        torch.arange(cut, len(rest)), seed=seed, batch_size=1024, max_epochs=12, patience=3,
+        torch.arange(cut, len(rest)), seed=seed, batch_size=512, max_epochs=30, patience=4,
     )  # fmt: skip
     network.load_state_dict(trained.state)
     with torch.no_grad():
         logits = network.eval()(scaled, nobody)
-    scores = np.asarray(aps(softmax64(logits), rng.random(len(y))))
-    return ScoredFlights(y, days, calibration, scores, rng.random(len(y)))
+    probabilities, u = softmax64(logits), rng.random(len(y))
+    scores = {
+        "APS": np.asarray(aps(probabilities, u)),
+        "RAPS": np.asarray(raps(probabilities, u, penalty=0.01, k_reg=1)),
+        "TPS": np.asarray(tps(probabilities)),
+    }
+    validation = rest[cut:][:VALIDATION]
+    tried = {name: values[validation] for name, values in scores.items()}
+    choice = choose_score(tried, y[validation], ALPHA, seed=seed)
+    print(f"seed {seed}: score chosen on January to March: {choice.sentence}", flush=True)
+    return ScoredFlights(y, days, calibration, scores, choice.score, rng.random(len(y)))
 
 
 def flights_sequence(flights: ScoredFlights, delay: int) -> tuple[Sequence, int]:
     """Return the sequence of daily runs with classes `delay` days late, and the first of them."""
     before = flights.days < FIRST_DAY
+
+    def scores_at(score: str, _run: int, rows: Ints) -> Floats:
+        return flights.scores[flights.chosen if score == "auto" else score][rows]
+
     sequence = Sequence(
         flights.y, np.where(before, 0, flights.days), np.where(before, 0, flights.days + delay),
         flights.calibration, flights.draw, int(flights.days.max()),
-        lambda _score, _run, rows: flights.scores[rows],
+        scores_at,
     )  # fmt: skip
     return sequence, FIRST_DAY
 

@@ -16,6 +16,7 @@ from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import coverage_audits
 from ringfence.connector.records import AlarmState, CoverageRow, KnownClass, NodeGroup, Run
 from ringfence.connector.store import coverage, labels, predictions, runs
+from ringfence.connector.store.calibration.schedule import calibration_schedule
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
@@ -28,6 +29,7 @@ from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.auditing.advice import advise_now_and_then
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.coverage import coverage_rows, last_totals
+from ringfence.jobs.auditing.coverage_law import lives
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.model_inputs import require_mapping
@@ -104,7 +106,9 @@ def count_coverage(
     promised = any(tally.promise == "group" for tally in by_run)
     wanted = promised or settings.audit.groups
     by_group = tallies(store, project, counts, "group", as_of_ns) if wanted else []
-    return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs)
+    living = {tally.model for tally in by_run if lives(tally)}
+    schedules = {version: calibration_schedule(store, project, version) for version in living}
+    return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs, schedules)
 
 
 def coverage_as_of(settings: Settings, moment: str) -> list[CoverageRow]:

@@ -11,8 +11,10 @@ from typing import Any
 from ringfence.connector.records import CoverageRow, Slice
 from ringfence.connector.store.tallies import QUANTITIES, Tally, Terms, merged
 from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.jobs.auditing.coverage_law import LivingCoverage, Schedules, living_coverage
 from ringfence.models.guarantee.anytime import over_runs
 from ringfence.models.guarantee.selection import (
+    LARGE_DIFFERENCE,
     MeanDifference,
     Moments,
     difference_within_runs,
@@ -25,8 +27,15 @@ from ringfence.models.guarantee.verdict import describe_verdict, judge_coverage
 NOT_PROMISED = "; the promise is for all nodes together"
 
 
+NO_SCHEDULES: Schedules = {}
+
+
 def coverage_rows(
-    runs: Sequence[Tally], classes: Sequence[Tally], groups: Sequence[Tally], window: int
+    runs: Sequence[Tally],
+    classes: Sequence[Tally],
+    groups: Sequence[Tally],
+    window: int,
+    schedules: Schedules = NO_SCHEDULES,
 ) -> list[CoverageRow]:
     """Return every row: of each terms in the order of its runs, that of the last run at the end.
 
@@ -34,18 +43,20 @@ def coverage_rows(
     recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
     different runs of one model share its calibration nodes, and each is evaluated once: the law
     for all of them together is taken to be that of one run with the larger m, which is as wide as
-    it can be.
+    it can be. Where calibration lives, `schedules` say who calibrated which run (`coverage_law`).
     """
+    first = [tally for tally in runs if tally.first]
     by_terms: dict[Terms, list[Tally]] = {}
     for tally in runs:
         by_terms.setdefault(tally.terms, []).append(tally)
     rows: list[CoverageRow] = []
     for terms, of_model in sorted(by_terms.items(), key=lambda item: _place(item[1][-1])):
-        rows += [_row("run", [tally]) for tally in of_model]
+        law = living_coverage(of_model, first, schedules)
+        rows += [_row("run", [tally], law=law) for tally in of_model]
         if len(of_model) > 1 < window:
             spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
-            rows += [_row("window", span) for span in spans]
-        rows += [_total(of_model[:end]) for end in range(1, len(of_model) + 1)]
+            rows += [_row("window", span, law=law) for span in spans]
+        rows += [_total(of_model[:end], law) for end in range(1, len(of_model) + 1)]
         last_seq = of_model[-1].seq
         rows += _named("class", [tally for tally in classes if tally.terms == terms], last_seq)
         rows += _named("group", [tally for tally in groups if tally.terms == terms], last_seq)
@@ -124,8 +135,9 @@ def _mean_alpha(tally: Tally) -> float:
     return float(round(missed / sum(one.known for one in strata), 3))
 
 
-def _total(runs: Sequence[Tally]) -> CoverageRow:
-    return _row("total", runs, anytime_p=_anytime(runs, _mean_alpha(merged(runs))))
+def _total(runs: Sequence[Tally], law: LivingCoverage | None) -> CoverageRow:
+    ever = _anytime(runs, _mean_alpha(merged(runs)))
+    return _row("total", runs, anytime_p=ever, law=law)
 
 
 def _anytime(runs: Sequence[Tally], alpha: float) -> float:
@@ -153,9 +165,23 @@ def _judged(tally: Tally) -> list[list[JudgedNodes]] | None:
     Runs of older versions have no thresholds on record, a class that the model never saw has none
     under a promise per class.
     """
-    runs = [[JudgedNodes(_worth(one), one.known, one.level) for one in run] for run in tally.strata]
+    runs = [
+        [
+            # what adapts is promised at alpha: the level in force is how that is reached
+            JudgedNodes(_worth(one), one.known, _promised_level(tally, one))
+            for one in run
+        ]
+        for run in tally.strata
+    ]
     known = sum(one.m for run in runs for one in run)
     return runs if known and known == tally.counts["known"] else None
+
+
+def _promised_level(tally: Tally, stratum: Stratum) -> float:
+    if not tally.adapt:
+        return stratum.level
+    own = json.loads(tally.options).get("classes", {}) if tally.promise == "class" else {}
+    return float(own.get(stratum.class_, tally.alpha))
 
 
 def _worth(stratum: Stratum) -> float:
@@ -170,6 +196,7 @@ def _row(
     anytime_p: float | None = None,
     comparisons: int = 1,
     own: float | None = None,
+    law: LivingCoverage | None = None,
 ) -> CoverageRow:
     """`own` is the alpha of a class or group that has a promise of its own."""
     tally = merged(parts)
@@ -183,10 +210,12 @@ def _row(
     judgement = judge_coverage(
         _size(tally), evaluated, known, counts["covered"], alpha,
         anytime_p=anytime_p, comparisons=comparisons, strata=judged[0] if judged else (),
+        usual=None if law is None else law.usual(parts, counts["covered"]),
     )  # fmt: skip
     if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
         judgement = replace(judgement, verdict="watch")
-    bias, bias_words = selection_bias(*_comparable(parts), _differences(parts))
+    differences = _differences(parts)
+    bias, bias_words = selection_bias(*_comparable(parts), differences)
     words = describe_verdict(judgement, evaluated, known, alpha, runs=len(parts))
     return CoverageRow(
         seq=tally.seq,
@@ -208,7 +237,9 @@ def _row(
         exact=promised and len(parts) == 1 and _is_unweighted(tally),
         raised_by=judgement.raised_by,
         verdict=judgement.verdict,
-        words=words + (_worst_case(tally) if promised else NOT_PROMISED),
+        words=words
+        + _known_alone(bias, differences, judgement.verdict)
+        + (_worst_case(tally) if promised else NOT_PROMISED),
         first_alpha=tally.first,
         own_promise=own is not None,
     )
@@ -242,6 +273,14 @@ def _sides(tally: Tally, quantity: str) -> tuple[Moments, Moments]:
     )
     total, squares = sums[f"{quantity}_all"], sums[f"{quantity}_all_squared"]
     return known, Moments(_unknown(tally), total - known.total, squares - known.squares)
+
+
+def _known_alone(bias: float | None, differences: Sequence[MeanDifference], verdict: str) -> str:
+    """That a verdict speaks of known nodes alone, where these differ from the rest."""
+    if bias is None or bias <= LARGE_DIFFERENCE or verdict == "not enough known yet":
+        return ""
+    names = [one.name for one in differences if abs(one.d) > LARGE_DIFFERENCE]
+    return f"; true of nodes whose class is known, which differ from the rest in {', '.join(names)}"
 
 
 def _worst_case(tally: Tally) -> str:

@@ -8,7 +8,7 @@ from pydantic import Field, SecretStr
 
 from ringfence.jobs.config.section import Section
 
-Rule = Literal["coverage", "unseen", "drift", "bias", "labels", "runs", "record"]
+Rule = Literal["coverage", "unseen", "drift", "bias", "shift", "labels", "runs", "record"]
 
 
 class AlarmSettings(Section):
@@ -18,7 +18,8 @@ class AlarmSettings(Section):
         ["coverage", "unseen", "drift", "record"],
         description="`coverage` the anytime bound is crossed; `unseen` a class that the model "
         "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
-        "biased sample; `labels` no class became known for `no_data_hours`; `runs` no run for "
+        "biased sample; `shift` the last run's nodes differ from the calibration nodes before "
+        "any class is known; `labels` no class became known for `no_data_hours`; `runs` no run for "
         "`no_run_hours`; `record` the scheduled job `verify` found an edit.",
     )
     pending_minutes: float = Field(

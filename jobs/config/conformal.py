@@ -68,24 +68,26 @@ class ConformalSettings(Section):
         "too few, gets full sets.",
     )
     calibration_set: CalibrationSet = Field(
-        "frozen",
+        "window",
         description="Which nodes calibrate: those of training for good (`frozen`, the paper's), "
         "all whose class became known since as well (`growing`), or the newest `window_nodes` of "
-        "them (`window`).",
+        "them (`window`). With EdgeEx, and not given: `frozen`.",
     )
     window_nodes: int = Field(
         5_000, ge=MIN_WINDOW_NODES, description="How many nodes a `window` holds."
     )
     adapt: bool = Field(
-        False,
+        True,
         description="Move the level with the misses of nodes whose class became known (adaptive "
-        "conformal inference): promises the long run of known nodes instead of every node.",
+        "conformal inference): promises the long run of known nodes instead of every node. With "
+        '`calibration_set = "frozen"`, and not given: `false`, which keeps the paper\'s theorem.',
     )
     adapt_step: float = Field(0.05, gt=0, le=1, description="Step of the level per run.")
     weights: WeightKind = Field(
         "none",
-        description="`shift` weighs calibration nodes by how likely their degree is among the "
-        "nodes to evaluate (approximate).",
+        description="`shift` weighs calibration nodes by how much more often due nodes have their "
+        "degree (at most 20 times), all nodes together in place of bands of degree: where classes "
+        "became known by degree. Approximate; no weights mend a choice by the class itself.",
     )
     evaluate: Literal["arrival", "delay", "date"] = Field(
         "arrival",
@@ -140,15 +142,6 @@ class ConformalSettings(Section):
     def _date_is_given(self) -> ConformalSettings:
         if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
             raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
-        return self
-
-    @model_validator(mode="after")
-    def _is_built(self) -> ConformalSettings:
-        planned = {
-            "weights": self.weights != "none",
-        }
-        for name in (name for name, asked in planned.items() if asked):
-            raise ValueError(f"{name} = {getattr(self, name)} is not in this version yet")
         return self
 
     @model_validator(mode="after")

@@ -80,6 +80,10 @@ def terms_for_training(
     `chosen_score` is what `score = "auto"` chose; until then that setting stands as "auto".
     """
     values = {name: getattr(settings, name) for name in FIRST_TERMS.as_manifest()}
+    if settings.rule == "EdgeEx" and "calibration_set" not in settings.model_fields_set:
+        values["calibration_set"] = "frozen"  # 1 / degree is wrong for nodes that join
+    if values["calibration_set"] == "frozen" and "adapt" not in settings.model_fields_set:
+        values["adapt"] = False  # the paper's theorem, one setting away
     score = settings.score or default_score(settings.rule, settings.promise)
     return PromiseTerms(**values | {"score": chosen_score or score})
 
@@ -111,6 +115,8 @@ def terms_in_force(settings: ConformalSettings, manifest: Mapping[str, Any]) -> 
         for name in kept
         if name in settings.model_fields_set and getattr(settings, name) is not None
     }
+    if given.get("calibration_set") == "frozen":
+        given.setdefault("adapt", False)
     if given.get("score") == "auto":  # chosen at training, from then on the model's own
         del given["score"]
     return PromiseTerms(**kept | given)
@@ -119,7 +125,8 @@ def terms_in_force(settings: ConformalSettings, manifest: Mapping[str, Any]) -> 
 def differences_from_new(settings: ConformalSettings, manifest: Mapping[str, Any]) -> list[str]:
     """Say in what the promise of a trained model is not that of one trained now.
 
-    >>> differences_from_new(ConformalSettings(rule="NodeEx", score="APS"), {})
+    >>> settings = ConformalSettings(rule="NodeEx", score="APS", calibration_set="frozen")
+    >>> differences_from_new(settings, {})
     []
     >>> differences_from_new(ConformalSettings(alpha=0.2), {})[0]
     'rule: this model keeps NodeEx; one trained now has auto'

@@ -33,6 +33,38 @@ def require_calibration(settings: ConformalSettings, terms: PromiseTerms) -> Non
             "sampled edges, and nodes join the calibration as they are labelled",
             next_step='set [conformal] rule = "auto", or calibration_set = "frozen"',
         )
+    if terms.rule == "EdgeEx" and terms.weights == "shift":
+        raise ConfigError(
+            found='[conformal] weights = "shift" with rule = "EdgeEx"',
+            needed="one kind of weights: both are made from degrees, and 1 / degree aims at "
+            "another choice of nodes",
+            next_step='set [conformal] rule = "auto", or weights = "none"',
+        )
+    if terms.weights == "shift" and terms.promise != "marginal":
+        raise ConfigError(
+            found=f'[conformal] weights = "shift" with promise = "{terms.promise}"',
+            needed="a promise for all nodes together: weights by degree take the place of the "
+            "strata that classes and groups are judged in",
+            next_step='set [conformal] weights = "none", or promise = "marginal"',
+        )
+
+
+def calibration_warnings(terms: PromiseTerms) -> list[tuple[str, str]]:
+    """Return ways to calibrate that keep less than one could have: what is so, and what to do.
+
+    >>> from ringfence.jobs.project.promise import FIRST_TERMS
+    >>> calibration_warnings(FIRST_TERMS)
+    []
+    """
+    if terms.calibration_set == "frozen" and terms.adapt:
+        return [
+            (
+                "an adaptive level on a frozen calibration set follows change more slowly than on "
+                "a living one, and has no theorem about single nodes either",
+                'set [conformal] calibration_set = "window"; or adapt = false',
+            )
+        ]
+    return []
 
 
 def require_promised_classes(

@@ -61,6 +61,27 @@ class Trigger:
         return since // timedelta(microseconds=1) * 1_000
 
 
+TIMES_COUNTED = 60
+YEAR_NS = 365.25 * 86_400 * 10**9
+
+
+def times_per_year(text: str, zone: str, job: str) -> float:
+    """Return about how often a job is due in a year; 0 where it is switched off.
+
+    >>> round(times_per_year("every 6 hours", "UTC", "score"))
+    1461
+    >>> round(times_per_year("30 2 * * *", "UTC", "score"))
+    365
+    """
+    if not text.strip():
+        return 0.0
+    trigger, ns = parse_trigger(text, zone, job), 0
+    for _ in range(TIMES_COUNTED):
+        ns = trigger.next_after(ns)
+    first = trigger.next_after(0)
+    return YEAR_NS * (TIMES_COUNTED - 1) / (ns - first)
+
+
 def parse_trigger(text: str, zone: str, job: str) -> Trigger:
     """Read a trigger of `job`; raise `ConfigError` for one that can't be read or never fires.
 

@@ -164,7 +164,7 @@ def describe_calibration(
             f"(worth {result.effective_calibration:.4g} of {n}): the "
             "guarantee loses at most the drift's total-variation bound"
         )
-    if terms.rule == "auto" and terms.promise == "marginal":
+    if terms.rule == "auto" and (terms.promise, terms.weights) == ("marginal", "none"):
         notes.append(_describe_bands(result, min(settings.alphas)))
     elif terms.promise != "marginal":
         notes.append(_describe_parts(result, terms))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +21,7 @@ from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.promise_check import (
+    calibration_warnings,
     require_calibration,
     require_calibration_of_all,
     require_group,
@@ -49,7 +51,9 @@ from ringfence.jobs.scoring.levels import (
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
 from ringfence.jobs.scoring.promised_strata import NodesToCompare, choose_strata
 from ringfence.jobs.scoring.scored_rows import score_rows
+from ringfence.jobs.scoring.shift import compare_with_calibration, describe_shift
 from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.models.conformal.bands import EXPECTED_IN_LIVING_SETS, EXPECTED_NODES
 from ringfence.models.conformal.evaluate import (
     CalibrationRule,
     Evaluation,
@@ -58,6 +62,7 @@ from ringfence.models.conformal.evaluate import (
     Promise,
     degree_counts,
     evaluate,
+    rule_strata,
 )
 from ringfence.models.conformal.weights import drift_weights
 from ringfence.models.inference import InferenceGraph, neighbour_counts
@@ -109,6 +114,8 @@ def decide_due(
             f"{due.evaluated_before} nodes have another key than when they were evaluated, and got "
             "no second set"
         )
+    notes += [found for found, _ in calibration_warnings(terms)]
+    notes += describe_shift(evaluated.shift)
     notes += describe_living_set(living, terms)
     notes += [] if levels is None else describe_levels(levels)
     notes += describe_corrections(workspace, model.version, model.classes)
@@ -119,7 +126,9 @@ def decide_due(
     facts = run_facts(settings, terms, model, read, evaluated.result, due)
     decided = predictions(mirror, due.rows, evaluated.result, evaluated.degree, model.classes)
     decision = Decision(
-        facts=with_levels(replace(facts, notes=tuple(notes), watch=watch), levels),
+        facts=with_levels(
+            replace(facts, notes=tuple(notes), watch=watch, shift=evaluated.shift), levels
+        ),
         predictions=decided,
         rejected=[*mirror.rejected.values(), *mirror.odd_relationships],
         terms=terms_of(settings, terms),
@@ -146,6 +155,7 @@ class EvaluatedRows:
     sentence: str
     also_scores: NDArray[np.float64]
     also_degree: NDArray[np.int64]
+    shift: Mapping[str, Any]
     promise_notes: tuple[str, ...] = ()
 
 
@@ -175,7 +185,8 @@ def evaluate_rows(
     promise, drift = promise_of(settings, terms, model), _drift(mirror, calibration, settings)
     promise = promise if levels is None else replace(promise, levels=levels.used)
     compared = NodesToCompare(mirror, calibration, classes, rows, degrees, drift)
-    strata, notes = choose_strata(workspace, model, terms, promise, compared)
+    chosen, notes = choose_strata(workspace, model, terms, promise, compared)
+    strata = rule_strata(promise, degrees, drift) if chosen is None else chosen
     result = evaluate(
         NodeScores(
             scored.scores[np.arange(n), classes], scored.scores[n:m], model.naive_of(terms.score)
@@ -185,9 +196,16 @@ def evaluate_rows(
         drift,
         strata,
     )
+    shift = compare_with_calibration(
+        {"top probability": scored.top[:m], "entropy": scored.entropy[:m]},
+        degrees,
+        strata if terms.promise != "class" else [],
+        seed=model.manifest["seed"] + len(rows),
+        weighted=promise.shift,
+    )
     also_scores, also_degree = scored.scores[m:], degree[m:]
     return EvaluatedRows(
-        result, degree[n:m], absent, scored.sentence, also_scores, also_degree, notes
+        result, degree[n:m], absent, scored.sentence, also_scores, also_degree, shift, notes
     )
 
 
@@ -218,7 +236,15 @@ def promise_of(settings: ConformalSettings, terms: PromiseTerms, model: SavedMod
         rule = "NodeEx" if terms.rule == "NodeEx" else "EdgeEx"
     exact = settings.edge_test_weight == "exact"
     levels = [class_alphas(model.classes, alpha, settings.classes) for alpha in settings.alphas]
-    return Promise(settings.alphas, rule, np.stack(levels), exact_test_weight=exact)
+    living = terms.calibration_set != "frozen"
+    return Promise(
+        settings.alphas,
+        rule,
+        np.stack(levels),
+        exact_test_weight=exact,
+        band_nodes=EXPECTED_IN_LIVING_SETS if living else EXPECTED_NODES,
+        shift=terms.weights == "shift",
+    )
 
 
 def terms_of(settings: Settings, terms: PromiseTerms) -> dict[str, Any]:

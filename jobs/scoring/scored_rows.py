@@ -20,10 +20,15 @@ from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 
 @dataclass(frozen=True, slots=True)
 class ScoredRows:
-    """Scores of all classes at the wanted rows [m, classes]; how the outputs were computed."""
+    """Scores of all classes at the wanted rows [m, classes]; how the outputs were computed.
+
+    top, entropy: of the network's probabilities at the same rows [m].
+    """
 
     scores: NDArray[np.float64]
     sentence: str
+    top: NDArray[np.float64]
+    entropy: NDArray[np.float64]
 
 
 def score_rows(
@@ -43,4 +48,6 @@ def score_rows(
     probabilities = softmax64(passed.logits)
     u = uniforms_of(mirror, rows, model.manifest["seed"])
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
-    return ScoredRows(scores, passed.sentence)
+    own = probabilities if near is None else probabilities[near.places]
+    entropy = -(own * np.log(np.maximum(own, np.finfo(np.float64).tiny))).sum(axis=1)
+    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropy)

@@ -13,6 +13,7 @@ from ringfence.jobs.project.promise import (
     require_bands_for_score,
     terms_for_training,
 )
+from ringfence.jobs.project.promise_check import calibration_warnings, require_calibration
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.fit import FittedNetwork, all_scores, outputs_inside
 from ringfence.jobs.training.split import Split
@@ -40,6 +41,7 @@ def check_promise(workspace: Workspace) -> None:
     """Refuse, before anything is trained, a score that would not keep its promise."""
     settings = workspace.settings.conformal
     require_bands_for_score(settings, terms_for_training(settings))
+    require_calibration(settings, terms_for_training(settings))
 
 
 def settle_promise(
@@ -63,12 +65,26 @@ def settle_promise(
     return TrainedPromise(terms_for_training(settings, choice.score), choice)
 
 
+def describe_mode(terms: PromiseTerms) -> str:
+    """Say which nodes calibrate later runs, and whether the level moves."""
+    who = {
+        "frozen": "the calibration nodes stay those of this training",
+        "growing": "nodes whose class becomes known join the calibration",
+        "window": f"the newest {terms.window_nodes:,} nodes of known class calibrate",
+    }[terms.calibration_set]
+    how = "the level follows their misses" if terms.adapt else "the level stays alpha"
+    return f"{who}; {how}"
+
+
 def describe_promise(promise: TrainedPromise, relationships: int) -> list[str]:
     """Say what a new model promises by, and what its score can't do on this graph."""
     terms = promise.terms
     rule = "within bands of degree" if terms.rule == AUTO else f"by {terms.rule}"
     whom = {"class": ", inside each class", "group": f", inside each value of {terms.group}"}
-    sentences = [f"calibrated {rule}{whom.get(terms.promise, '')} with the score {terms.score}"]
+    sentences = [
+        f"calibrated {rule}{whom.get(terms.promise, '')} with the score {terms.score}",
+        describe_mode(terms),
+    ]
     if promise.choice is not None:
         sentences.append(f"score: {promise.choice.sentence}")
     if needs_neighbours(terms.score) and relationships == 0:
@@ -77,4 +93,4 @@ def describe_promise(promise: TrainedPromise, relationships: int) -> list[str]:
             f"no node of this label has a relationship to another one: {terms.score} is the same "
             f"as {plain} here"
         )
-    return sentences
+    return [*sentences, *(found for found, _ in calibration_warnings(terms))]

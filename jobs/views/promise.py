@@ -8,6 +8,11 @@ from ringfence.connector.records import RunFacts
 from ringfence.models.promise.sentence import CalibrationSet, Kind, describe_promise
 
 
+def shift_of_run(run: RunFacts) -> str:
+    """Return in what a run's nodes differed from those it was calibrated with; empty where not."""
+    return str((run.shift or {}).get("sentence", ""))
+
+
 def promise_of_run(run: RunFacts) -> str:
     """Return what a run promised, to whom, and under which condition."""
     return describe_promise(

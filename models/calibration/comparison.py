@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-Do the due nodes look like the calibration nodes? Asked before any of their classes is known.
+"""Do the due nodes look like the calibration nodes? Asked before any of their classes is known.
 
 For each quantity (degree, top probability, entropy, a column) the statistic is that of Kolmogorov
 and Smirnov, the largest distance between two distribution functions. Its p-value comes from
@@ -15,11 +13,14 @@ p-value is h / drawn, otherwise (1 + exceeding) / (1 + all).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ringfence.models.conformal.strata import Stratum
+from ringfence.models.exchangeability.smoothed_pvalues import degree_strata
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -27,9 +28,9 @@ Floats = NDArray[np.float64]
 LEVEL = 0.01
 """Chance per run, over all quantities together, of reporting a difference that is not there."""
 
-PERMUTATIONS = 1_999
+PERMUTATIONS = 999
 EXCEEDING_ENOUGH = 10
-MAX_NODES_PER_SIDE = 2_000
+MAX_NODES_PER_SIDE = 1_000
 _ROUND = 50
 
 
@@ -96,7 +97,30 @@ def compare_nodes(
     return found
 
 
-def describe_differences(found: list[Difference]) -> str:
+def compared_strata(
+    strata: Sequence[Stratum], calibration_degrees: Ints, due_degrees: Ints
+) -> tuple[Ints, Ints]:
+    """Return within which strata nodes are compared: [n] and [m].
+
+    Those that the rule judges by. Where it weighs calibration nodes by their degree, nodes of like
+    degree are compared, since weights depend on nothing else.
+
+    >>> low, high = np.array([0]), np.array([1])
+    >>> bands = [Stratum("0-1", low, high), Stratum("2+", high, low)]
+    >>> compared_strata(bands, np.array([1, 5]), np.array([7, 0]))
+    (array([0, 1]), array([1, 0]))
+    """
+    if any(one.weights is not None for one in strata):
+        return degree_strata(calibration_degrees), degree_strata(due_degrees)
+    ours = np.full(len(calibration_degrees), -1, np.int64)
+    theirs = np.full(len(due_degrees), -1, np.int64)
+    for number, one in enumerate(strata):
+        ours[one.calibration[ours[one.calibration] < 0]] = number
+        theirs[one.due[theirs[one.due] < 0]] = number
+    return ours, np.where(theirs < 0, len(strata), theirs)
+
+
+def describe_differences(found: Sequence[Difference]) -> str:
     """Return one sentence about what differs; empty where nothing does.
 
     >>> describe_differences([Difference("degree", 4.0, 9.0, 0.4, 0.002)])

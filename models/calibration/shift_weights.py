@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-Weights for calibration nodes whose degrees differ from those of the due nodes.
+"""Weights for calibration nodes whose degrees differ from those of the due nodes.
 
 If classes became known by degree alone (well-connected accounts are investigated first), scores of
 calibration nodes are not those of due nodes, but given the degree they are. Weighting calibration

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.arrays import as_array
+from ringfence.models.calibration.shift_weights import shift_weights
 from ringfence.models.conformal.bands import EXPECTED_NODES, band_strata, cut_degrees
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.conformal.strata import (
@@ -42,7 +43,8 @@ class Promise:
     with, by alpha and class [alphas, classes]; None where it is alpha itself (single classes can
     have an alpha of their own, and levels can adapt) · exact_test_weight: EdgeEx with the due
     node's own weight · band_nodes: over the smallest alpha, calibration nodes that a band of
-    degrees is expected to hold.
+    degrees is expected to hold · shift: in place of bands, weigh calibration nodes by how much more
+    often due nodes have their degree.
     """
 
     alphas: tuple[float, ...]
@@ -50,6 +52,7 @@ class Promise:
     levels: Floats | None = None
     exact_test_weight: bool = False
     band_nodes: float = EXPECTED_NODES
+    shift: bool = False
 
     def level_table(self, classes: int) -> Floats:
         """Return the levels by alpha and class [alphas, classes]."""
@@ -128,7 +131,7 @@ def evaluate(
     p = stratified_p_values(scores.known, scores.due, chosen)
     found = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
     first = [one.threshold for one in found if one.alpha == promise.alphas[0]]
-    used, n = drift, len(scores.known)
+    used, n = chosen[0].weights if promise.shift else drift, len(scores.known)
     if promise.rule == "EdgeEx":
         everybody = _edge_stratum(promise, degrees, drift)
         used, n = everybody.weights, len(everybody.calibration)
@@ -155,6 +158,10 @@ def rule_strata(
 ) -> list[Stratum]:
     """Return who judges whom under the promise's rule."""
     n, m = len(degrees.calibration), len(degrees.due)
+    if promise.shift:
+        ratio = shift_weights(degrees.calibration, degrees.due)
+        weights = ratio.calibration if drift is None else ratio.calibration * drift
+        return one_stratum(n, m, weights, ratio.due)
     if promise.rule == "NodeEx":
         return one_stratum(n, m, drift)
     if promise.rule == "EdgeEx":

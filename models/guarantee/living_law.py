@@ -1,6 +1,4 @@
-"""Library only, until jobs use it.
-
-The law of coverage where calibration nodes change from run to run and the level may adapt.
+"""The law of coverage where calibration nodes change from run to run and the level may adapt.
 
 With frozen calibration all runs share one draw of the calibration nodes: the beta-binomial law
 (`law`). Nodes that join make later thresholds answer for earlier misses, so that coverage over many
@@ -15,12 +13,15 @@ order (Bahadur 1966)
     q_t = floor(a_t (n + 1)) / (n + 1) + alpha - (sum of B_s over calibration nodes) / n
 
 and of its own nodes those below q_t are missed: the same draw that will calibrate later runs. Whole
-scores need not be drawn, so 2,000 paths of a year of daily runs take about a second. Against whole
-simulations it is compared in tests/models/guarantee/test_living_law.py.
+scores need not be drawn, so 2,000 paths of a year of daily runs take about a second. In bands of
+degree the level is rounded down in each (`rounding`), and the spread is that of as many nodes as
+one stratum would need (`worth`). Compared with whole simulations in
+tests/models/guarantee/test_living_law.py and tests/statistics/test_verdicts_of_living_sets.py.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,8 +33,8 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 PATHS = 2_000
-TRAINING = -1
-"""Origin of the calibration nodes that the training split gave."""
+MAX_CELLS = 4_000_000  # runs times paths: fewer paths where there are very many runs
+MIN_PATHS = 400
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,37 +42,63 @@ class LivingRun:
     """One run of a model: its known nodes, who calibrated it, who had been answered since.
 
     known: nodes whose class is known by now.
-    calibration: origin -> nodes of that origin among its calibration nodes; an origin is the place
-        of an earlier run in the sequence, or `TRAINING`.
+    training: calibration nodes that the training split gave.
+    joined: calibration nodes that earlier runs gave: those at the places `first` to `last` - 1.
     answered: places of the runs whose miss rates moved the level before this run.
+    worth: as many calibration nodes of one stratum have the same spread; None: all of them.
+    rounding: by how much less than alpha is missed on average, as bands round their ranks down;
+        None where one stratum judged everybody.
     """
 
     known: int
-    calibration: tuple[tuple[int, int], ...]
+    training: int
+    joined: int = 0
+    first: int = 0
+    last: int = 0
     answered: tuple[int, ...] = ()
+    worth: float | None = None
+    rounding: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class CoverageLaw:
-    """Simulated misses of each run when all is well [runs, paths]."""
+    """Simulated misses when all is well.
+
+    known, missed: nodes of known class [runs + 1] and misses [runs + 1, paths] of all runs before
+    each place, so that any runs in a row cost one difference.
+    """
 
     known: Ints
     missed: Ints
 
-    def band(self, runs: slice, level: float = 0.95) -> tuple[float, float]:
-        """Return the equal-tailed band of the share covered over some runs together."""
-        m = int(self.known[runs].sum())
+    @classmethod
+    def of_runs(cls, known: Ints, missed: Ints) -> CoverageLaw:
+        """Return the law from the counts of single runs [runs] and [runs, paths]."""
+        nobody = np.zeros((1, missed.shape[1]), np.int64)
+        return cls(
+            np.concatenate([[0], np.cumsum(known)]),
+            np.concatenate([nobody, np.cumsum(missed, axis=0, dtype=np.int64)]),
+        )
+
+    def among(self, places: Sequence[int]) -> CoverageLaw:
+        """Return the law of some of the runs, in the given order."""
+        each = np.array(places, np.int64)
+        return CoverageLaw.of_runs(np.diff(self.known)[each], np.diff(self.missed, axis=0)[each])
+
+    def band(self, first: int, last: int, level: float = 0.95) -> tuple[float, float]:
+        """Return the equal-tailed band of the share covered over runs `first` to `last` - 1."""
+        m = int(self.known[last] - self.known[first])
         if m == 0:
             return 0.0, 1.0
         tail = (1.0 - level) / 2.0
-        missed = self.missed[runs].sum(axis=0)
+        missed = self.missed[last] - self.missed[first]
         high, low = np.quantile(missed, [tail, 1.0 - tail], method="nearest")
         return 1.0 - float(low) / m, 1.0 - float(high) / m
 
-    def p_value(self, runs: slice, covered: int) -> float:
+    def p_value(self, first: int, last: int, covered: int) -> float:
         """Return the probability of so few covered; beyond the paths' reach by a normal tail."""
-        m = int(self.known[runs].sum())
-        missed = self.missed[runs].sum(axis=0)
+        m = int(self.known[last] - self.known[first])
+        missed = self.missed[last] - self.missed[first]
         as_many = int(np.count_nonzero(missed >= m - covered))
         by_rank = (1 + as_many) / (1 + int(missed.size))
         if as_many:
@@ -92,50 +119,55 @@ def simulate_law(
     """Return the misses of each run when all is well.
 
     Args:
-        runs: the runs of one model under the same terms, oldest first.
+        runs: the runs of one model, oldest first.
         training_nodes: calibration nodes of the training split.
         alpha: the share that may be missed.
         step: of the adaptive level; 0 where the level is fixed.
         seed: of the simulation.
-        paths: how many sequences are drawn.
+        paths: how many sequences are drawn, fewer for very many runs.
 
-    >>> frozen = [LivingRun(100, ((TRAINING, 200),)) for _ in range(20)]
-    >>> low, high = simulate_law(frozen, 200, 0.1).band(slice(0, 20))
+    >>> frozen = [LivingRun(100, 200) for _ in range(20)]
+    >>> low, high = simulate_law(frozen, 200, 0.1).band(0, 20)
     >>> 0.84 < low < 0.87 and 0.93 < high < 0.95
     True
     """
     rng = np.random.default_rng(seed)
-    lowest = {TRAINING: rng.binomial(max(training_nodes, 0), alpha, paths).astype(np.float64)}
-    sizes = {TRAINING: max(training_nodes, 1)}
+    paths = min(paths, max(MIN_PATHS, MAX_CELLS // max(1, len(runs))))
+    at_training = rng.binomial(max(training_nodes, 0), alpha, paths) / max(training_nodes, 1)
+    known = np.array([run.known for run in runs], np.int64)
+    so_far = np.concatenate([[0], np.cumsum(known)])  # known nodes of all runs before a place
+    lowest = np.zeros((len(runs) + 1, paths))  # of those, how many lie in the lowest share alpha
     level = np.full(paths, alpha)
     missed = np.zeros((len(runs), paths), np.int64)
     for t, run in enumerate(runs):
         for s in run.answered:
             level = level + step * (alpha - missed[s] / max(runs[s].known, 1))
-        q = _miss_share(run.calibration, lowest, sizes, level, alpha, paths)
+        nodes = so_far[run.last] - so_far[run.first]
+        of_joined = (lowest[run.last] - lowest[run.first]) / max(nodes, 1)
+        q = _miss_share(run, at_training, of_joined if nodes else at_training, level, alpha)
         below = rng.binomial(run.known, alpha, paths)
         inside = rng.binomial(below, np.minimum(q / alpha, 1.0))
         beyond = rng.binomial(run.known - below, np.maximum(q - alpha, 0.0) / (1.0 - alpha))
         missed[t] = np.where(q < alpha, inside, below + beyond)
-        lowest[t], sizes[t] = below.astype(np.float64), max(run.known, 1)
-    return CoverageLaw(np.array([run.known for run in runs], np.int64), missed)
+        lowest[t + 1] = lowest[t] + below
+    return CoverageLaw.of_runs(known, missed)
 
 
 def _miss_share(
-    calibration: Sequence[tuple[int, int]],
-    lowest: dict[int, Floats],
-    sizes: dict[int, int],
-    level: Floats,
-    alpha: float,
-    paths: int,
+    run: LivingRun, at_training: Floats, of_joined: Floats, level: Floats, alpha: float
 ) -> Floats:
-    """Share of nodes below the threshold of each path [paths]."""
-    n = sum(count for _, count in calibration)
+    """Share of nodes below the threshold of each path [paths].
+
+    at_training, of_joined: share of those calibration nodes in the lowest share alpha [paths].
+    """
+    n = run.training + run.joined
     if n == 0:
-        return np.zeros(paths)
-    below = np.zeros(paths)
-    for origin, count in calibration:
-        below += lowest[origin] * (count / sizes[origin])
+        return np.zeros(len(level))
+    off = alpha - (run.training * at_training + run.joined * of_joined) / n
+    if run.worth is not None and run.worth > 0:
+        off = off * math.sqrt(max(1.0, n / run.worth))
+    if run.rounding is not None:
+        return np.clip(np.clip(level, 0.0, 1.0) - run.rounding + off, 0.0, 1.0)
     rank = np.floor(np.clip(level, 0.0, 1.0) * (n + 1) + 1e-9)
-    q = np.clip(rank / (n + 1) + alpha - below / n, 0.0, 1.0)
+    q = np.clip(rank / (n + 1) + off, 0.0, 1.0)
     return np.where(rank <= 0, 0.0, np.where(rank > n, 1.0, q))

@@ -45,6 +45,15 @@ class Judgement:
     raised_by: str
 
 
+@dataclass(frozen=True, slots=True)
+class UsualCoverage:
+    """The usual band of coverage, and the probability of so few covered when all is well."""
+
+    low: float
+    high: float
+    p_value: float
+
+
 def judge_coverage(
     n: float,
     evaluated: int,
@@ -55,6 +64,7 @@ def judge_coverage(
     anytime_p: float | None = None,
     comparisons: int = 1,
     strata: Sequence[JudgedNodes] = (),
+    usual: UsualCoverage | None = None,
 ) -> Judgement:
     """Return the verdict on `covered` of `known` nodes (`evaluated` were predicted).
 
@@ -67,6 +77,8 @@ def judge_coverage(
 
     `strata` are the known nodes of one run by the calibration nodes that judged them: band and p
     are then those of the sum of their laws, and `n` stands for all of them in the anytime bound.
+
+    `usual` gives band and p where the law is another one (`living_law`).
 
     >>> judge_coverage(n=100, evaluated=500, known=400, covered=362, alpha=0.1).verdict
     'kept'
@@ -85,7 +97,10 @@ def judge_coverage(
     needed = labels_needed(n, alpha)
     if known == 0:
         return Judgement("not enough known yet", None, 0.0, 1.0, 1.0, 0.0, 1.0, needed, "")
-    if strata:
+    if usual is not None:
+        low, high = usual.low, usual.high
+        p = min(1.0, comparisons * usual.p_value)
+    elif strata:
         low, high = stratified_band(strata)
         p = min(1.0, comparisons * stratified_p_value(strata, covered))
     else:

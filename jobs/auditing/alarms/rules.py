@@ -60,6 +60,14 @@ def _bias(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
     return Finding(largest > LARGE_DIFFERENCE, words)
 
 
+def _shift(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    shift = None if facts.last_run is None else facts.last_run.shift
+    if not shift or not shift["compared"]:
+        return Finding(None, "no run has compared its nodes with the calibration nodes yet")
+    alike = "the nodes of the last run are like the calibration nodes, as far as tests can tell"
+    return Finding(bool(shift["sentence"]), shift["sentence"] or alike)
+
+
 def _labels(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
     if facts.newest_label_ns is None:
         return Finding(None, "no class is known yet")
@@ -86,6 +94,7 @@ RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding]] = {
     "unseen": _unseen,
     "drift": _drift,
     "bias": _bias,
+    "shift": _shift,
     "labels": _labels,
     "runs": _runs,
 }

@@ -6,7 +6,7 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
 from ringfence.jobs.views import charts
-from ringfence.jobs.views.promise import promise_of_run
+from ringfence.jobs.views.promise import promise_of_run, shift_of_run
 
 Fact = tuple[str, str, str]
 """Name, value and note."""
@@ -33,6 +33,7 @@ def _facts(queries: Queries) -> list[Fact]:
         _last_run(queries),
         _next_run(queries),
         _promise(queries),
+        *_shift(queries),
         ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
         ("Class not known yet", f"{counts.unknown:,}", f"{counts.known:,} are known"),
         ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
@@ -53,6 +54,12 @@ def _promise(queries: Queries) -> Fact:
         return "Promise", "none", ""
     whom, _, what = promise_of_run(runs[-1]).partition(": ")
     return "Promise", whom, what
+
+
+def _shift(queries: Queries) -> list[Fact]:
+    runs = queries.runs(last=1)
+    words = shift_of_run(runs[-1]) if runs else ""
+    return [("New nodes", "differ", as_sentence(words))] if words else []
 
 
 def _next_run(queries: Queries) -> Fact:

@@ -11,8 +11,11 @@ from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.models import newest_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.project.promise import differences_from_new
+from ringfence.jobs.project.promise import differences_from_new, terms_in_force
+from ringfence.jobs.project.promise_check import calibration_warnings
+from ringfence.jobs.schedule.triggers import times_per_year
 from ringfence.jobs.setup.finding import Finding, attempt
+from ringfence.models.calibration.comparison import false_alarms_per_year
 
 
 def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
@@ -23,8 +26,21 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
         yield Finding("warning", error.found, error.next_step)
         return
     yield Finding("ok", "a model is trained")
+    terms = terms_in_force(settings.conformal, manifest)
+    for warning in calibration_warnings(terms):
+        yield Finding("warning", warning[0], warning[1])
+    yield _false_reports(settings)
     for difference in differences_from_new(settings.conformal, manifest):
         yield Finding("ok", f"promise: {difference}", "ringfence train, to have it")
+
+
+def _false_reports(settings: Settings) -> Finding:
+    """How often runs say by chance alone that their nodes differ from the calibration nodes."""
+    schedule = settings.schedule
+    runs = times_per_year(schedule.time_of("score"), schedule.timezone, "score")
+    rate = false_alarms_per_year(runs)
+    often = f"in at most {rate:.3g} of {runs:,.0f} a year" if runs else "in at most 1 of 100"
+    return Finding("ok", f"runs compare new nodes with calibration nodes, wrongly {often}")
 
 
 def check_quarantine(store: Store, settings: Settings) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ringfence.models.guarantee.law import coverage_band
-from ringfence.models.guarantee.living_law import TRAINING, LivingRun, simulate_law
+from ringfence.models.guarantee.living_law import LivingRun, simulate_law
 
 RUNS, BATCH, TRAINED, DELAY, ALPHA = 40, 70, 400, 2, 0.1
 
@@ -13,15 +13,12 @@ def schedule(kind):
     """Who calibrates which run: all batches join two runs later."""
     runs = []
     for t in range(RUNS):
-        joined = list(range(max(0, t - DELAY)))
+        joined = 0 if kind == "frozen" else max(0, t - DELAY)
         room = 500 if kind == "window" else 10**9
-        counts = [] if kind == "frozen" else [(s, BATCH) for s in joined[::-1]]
-        kept = []
-        for origin, count in [*counts, (TRAINING, TRAINED)]:
-            kept.append((origin, min(count, room)))
-            room -= min(count, room)
+        count = min(joined * BATCH, room)
+        first = joined - -(-count // BATCH)
         answered = (t - DELAY - 1,) if t - DELAY - 1 >= 0 else ()
-        runs.append(LivingRun(BATCH, tuple((o, c) for o, c in kept if c), answered))
+        runs.append(LivingRun(BATCH, min(TRAINED, room - count), count, first, joined, answered))
     return runs
 
 
@@ -30,16 +27,18 @@ def simulate_scores(kind, step, repetitions, rng):
     shares = []
     runs = schedule(kind)
     for _ in range(repetitions):
-        scores = {TRAINING: rng.random(TRAINED)}
+        trained, scores = rng.random(TRAINED), []
         level, missed = ALPHA, []
-        for t, run in enumerate(runs):
+        for run in runs:
             for s in run.answered:
                 level += step * (ALPHA - missed[s] / BATCH)
-            window = np.sort(np.concatenate([scores[o][:c] for o, c in run.calibration]))
+            joined = np.concatenate([[], *scores[run.first : run.last]])
+            joined = joined[len(joined) - run.joined :]
+            window = np.sort(np.concatenate([joined, trained[: run.training]]))
             batch = rng.random(BATCH)
             p = (1 + np.searchsorted(window, batch, side="right")) / (len(window) + 1)
             missed.append(int((p <= level).sum()))
-            scores[t] = batch
+            scores.append(batch)
         shares.append(1 - sum(missed) / (RUNS * BATCH))
     return np.array(shares)
 
@@ -48,7 +47,7 @@ def simulate_scores(kind, step, repetitions, rng):
 @pytest.mark.parametrize("step", [0.0, 0.05])
 def test_pooled_coverage_has_mean_and_spread_of_whole_simulations(kind, step):
     law = simulate_law(schedule(kind), TRAINED, ALPHA, step, seed=1)
-    drawn = 1 - law.missed.sum(axis=0) / law.known.sum()
+    drawn = 1 - law.missed[-1] / law.known[-1]
     whole = simulate_scores(kind, step, 250, np.random.default_rng(2))
     assert abs(drawn.mean() - whole.mean()) < 4 * whole.std() / 250**0.5 + 0.0005
     assert 0.8 < drawn.std() / whole.std() < 1.25
@@ -56,30 +55,35 @@ def test_pooled_coverage_has_mean_and_spread_of_whole_simulations(kind, step):
 
 def test_growing_sets_scatter_less_than_the_frozen_law():
     frozen = coverage_band(TRAINED, RUNS * BATCH, ALPHA)
-    growing = simulate_law(schedule("growing"), TRAINED, ALPHA).band(slice(0, RUNS))
+    growing = simulate_law(schedule("growing"), TRAINED, ALPHA).band(0, RUNS)
     assert growing[1] - growing[0] < 0.7 * (frozen[1] - frozen[0])
 
 
 def test_frozen_sets_have_the_beta_binomial_law():
     exact = coverage_band(TRAINED, RUNS * BATCH, ALPHA)
-    drawn = simulate_law(schedule("frozen"), TRAINED, ALPHA).band(slice(0, RUNS))
+    drawn = simulate_law(schedule("frozen"), TRAINED, ALPHA).band(0, RUNS)
     assert drawn == pytest.approx(exact, abs=0.006)
 
 
 def test_p_value_falls_on_beyond_the_reach_of_the_paths():
     law = simulate_law(schedule("window"), TRAINED, ALPHA, 0.05)
-    every = slice(0, RUNS)
-    p = [law.p_value(every, int(share * RUNS * BATCH)) for share in (0.9, 0.88, 0.85, 0.8)]
+    p = [law.p_value(0, RUNS, int(share * RUNS * BATCH)) for share in (0.9, 0.88, 0.85, 0.8)]
     assert p[0] > 0.05 > p[1] > p[2] > p[3]
     assert p[3] < 1e-6
 
 
 def test_a_run_that_nobody_calibrated_misses_nobody():
-    law = simulate_law([LivingRun(50, ())], 0, ALPHA)
+    law = simulate_law([LivingRun(50, 0)], 0, ALPHA)
     assert law.missed.max() == 0
-    assert law.band(slice(0, 1)) == (1.0, 1.0)
+    assert law.band(0, 1) == (1.0, 1.0)
 
 
 def test_nothing_known_gives_the_whole_band():
-    law = simulate_law([LivingRun(0, ((TRAINING, 100),))], 100, ALPHA)
-    assert law.band(slice(0, 1)) == (0.0, 1.0)
+    law = simulate_law([LivingRun(0, 100)], 100, ALPHA)
+    assert law.band(0, 1) == (0.0, 1.0)
+
+
+def test_the_law_of_some_runs_is_that_of_their_own_misses():
+    law = simulate_law(schedule("growing"), TRAINED, ALPHA)
+    assert law.among([3, 4, 5]).band(0, 3) == law.band(3, 6)
+    assert law.among([5]).p_value(0, 1, 60) == law.p_value(5, 6, 60)

@@ -9,7 +9,7 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
 from ringfence.jobs.cli.options import AsJson, Config
-from ringfence.jobs.views.promise import promise_of_run
+from ringfence.jobs.views.promise import promise_of_run, shift_of_run
 
 if TYPE_CHECKING:
     from ringfence.connector.store.queries.records import ModelRecord
@@ -38,6 +38,8 @@ def print_status(current: Status) -> None:
     )
     if current.runs:
         say(f"Promise in force: {promise_of_run(current.runs[-1])}.")
+        if shift_of_run(current.runs[-1]):
+            say(f"Run {current.runs[-1].seq}: {shift_of_run(current.runs[-1])}.")
     if current.working:
         say(f"At work now: {current.working}.")
     if current.unfinished:
