@@ -13,7 +13,7 @@ from ringfence.connector.store import chain
 from ringfence.connector.store.coverage import unseen_classes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.labels import newest_noticed_ns
-from ringfence.connector.store.queries.totals import last_totals, worst_total
+from ringfence.connector.store.queries.totals import last_totals, own_promises, worst_total
 from ringfence.connector.store.rows import alarm_event_from_row, alarm_from_row
 from ringfence.connector.store.runs import newest_run
 from ringfence.connector.store.tables import alarm, alarm_event
@@ -25,7 +25,8 @@ class AlarmFacts:
     """What rules judge: the newest model's worst total, the last run, the newest class noticed.
 
     `totals` are the newest model's totals under each of its terms (rule, score, alpha, …);
-    `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time.
+    `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time;
+    `own` are the newest model's rows of classes and groups with a promise of their own.
     """
 
     total: StoredCoverage | None
@@ -34,6 +35,7 @@ class AlarmFacts:
     newest_label_ns: int | None
     unseen: Mapping[str, int]
     now_ns: int
+    own: tuple[StoredCoverage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +130,9 @@ def _facts(connection: Connection, project: str, now: int) -> AlarmFacts:
         newest_noticed_ns(connection, project),
         unseen_classes(connection, project, total.model) if total else {},
         now,
+        tuple(
+            row for row in own_promises(connection, project) if total and row.model == total.model
+        ),
     )
 
 

@@ -21,7 +21,7 @@ from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
 from ringfence.connector.store.models import class_names, newest_manifest
-from ringfence.connector.store.queries.totals import worst_total
+from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
@@ -63,6 +63,11 @@ class AuditReport:
     def total(self) -> CoverageRow | None:
         """The newest model's worst row over all runs of the same terms."""
         return worst_total(last_totals(self.rows))
+
+    @property
+    def verdict(self) -> CoverageRow | None:
+        """The worst of all that is promised: to all nodes, to a class, to a group."""
+        return worst_promise(self.total, [row for row in self.rows if row.own_promise])
 
 
 def run_audit(

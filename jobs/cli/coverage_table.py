@@ -35,10 +35,11 @@ def print_coverage(
 
 def print_verdict(rows: Sequence[CoverageRow]) -> None:
     """Say the newest model's worst verdict, and how its known nodes differ from the others."""
-    from ringfence.connector.store.queries.totals import worst_total
+    from ringfence.connector.store.queries.totals import worst_promise, worst_total
     from ringfence.jobs.auditing.coverage import last_totals
 
-    say_verdict(worst_total(last_totals(rows)))
+    own = [row for row in rows if row.own_promise]
+    say_verdict(worst_promise(worst_total(last_totals(rows)), own))
 
 
 def say_verdict(total: CoverageRow | None) -> None:
@@ -55,12 +56,23 @@ def _print_slice(rows: Sequence[CoverageRow], slice_: str, title: str) -> list[C
         return []
     newest = [row for row in of_slice if row.seq == of_slice[-1].seq]
     newest.sort(key=lambda row: (row.p_value, row.coverage or 0.0))
+    if any(row.own_promise for row in newest):
+        table(
+            f"{title}, worst first (each has a promise of its own)",
+            (slice_, "may miss", *COVERAGE_COLUMNS[1:]),
+            [(row.name, _may_miss(row), *_cells(row)[1:]) for row in newest],
+        )
+        return newest
     table(
         f"{title}, worst first (the promise is for all nodes together)",
         (slice_, *COVERAGE_COLUMNS[1:]),
         [(row.name, *_cells(row)[1:]) for row in newest],
     )
     return newest
+
+
+def _may_miss(row: CoverageRow) -> str:
+    return f"{100 * row.alpha:g} %" if row.own_promise else "–"
 
 
 def _cells(row: CoverageRow, several_terms: bool = False) -> tuple[Any, ...]:

@@ -8,15 +8,18 @@ from pydantic import Field, SecretStr
 
 from ringfence.jobs.config.section import Section
 
-Rule = Literal["coverage", "unseen", "drift", "bias", "shift", "labels", "runs", "record"]
+Rule = Literal[
+    "coverage", "classes", "groups", "unseen", "drift", "bias", "shift", "labels", "runs", "record"
+]
 
 
 class AlarmSettings(Section):
     """When an audit raises an alarm (exit code 4), and who is told."""
 
     rules: list[Rule] = Field(
-        ["coverage", "unseen", "drift", "record"],
-        description="`coverage` the anytime bound is crossed; `unseen` a class that the model "
+        ["coverage", "classes", "groups", "unseen", "drift", "record"],
+        description="`coverage` the anytime bound is crossed; `classes`, `groups` the same for one "
+        "that has a promise of its own (`[conformal] promise`); `unseen` a class that the model "
         "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
         "biased sample; `shift` the last run's nodes differ from the calibration nodes before "
         "any class is known; `labels` no class became known for `no_data_hours`; `runs` no run for "

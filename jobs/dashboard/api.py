@@ -29,7 +29,7 @@ router = APIRouter(prefix="/api/v1", responses=UNUSABLE, tags=["ringfence"])
 @router.get("/status", response_model=schemas.Status)
 def status(queries: Queries) -> Row:
     """Verdict, counts, last run, firing alarms."""
-    total, runs = queries.total(), queries.runs(last=1)
+    total, runs = queries.verdict(), queries.runs(last=1)
     return {
         "project": queries.project,
         "verdict": total.verdict if total else "not enough known yet",

@@ -44,6 +44,18 @@ def exposition(queries: ProjectQueries) -> bytes:
         for verdict in VERDICTS:
             now = total.verdict == verdict
             gauge("verdict", "The verdict over all runs", now, verdict=verdict)
+    for row in queries.own_promises():
+        if total is None or row.model != total.model or not row.first_alpha:
+            continue
+        which = {row.slice: row.name}
+        kind = row.slice
+        gauge(f"{kind}_coverage_ratio", f"Share covered of a {kind}", row.coverage, **which)
+        gauge(f"{kind}_promised_ratio", f"1 - alpha of a {kind}", 1 - row.alpha, **which)
+        gauge(f"{kind}_anytime_low_ratio", f"Anytime bound of a {kind}", row.anytime_low, **which)
+        gauge(f"{kind}_anytime_p_value", f"p-value of all looks, {kind}", row.anytime_p, **which)
+        for verdict in VERDICTS:
+            now = row.verdict == verdict
+            gauge(f"{kind}_verdict", f"Verdict of a {kind}", now, **which, verdict=verdict)
     runs = queries.runs(last=1)
     if runs:
         last = runs[-1]

@@ -13,6 +13,7 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import format_time
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.charts.model import Figure
+from ringfence.jobs.views.promise import promise_of_run
 from ringfence.jobs.views.renderers.svg import draw
 from ringfence.jobs.views.tables import TABLES, Table, cell
 
@@ -31,13 +32,14 @@ def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:
         lstrip_blocks=True,
     )
     env.globals |= {"cell": cell, "draw": lambda figure: Markup(draw(figure))}  # noqa: S704
-    total = queries.total()
+    total, runs = queries.verdict(), queries.runs(last=1)
     return env.get_template("report.html").render(
         project=queries.project,
         version=__version__,
         now=format_time(now_ns),
         style=Markup(_style()),  # noqa: S704
         total=total,
+        promise=promise_of_run(runs[-1]) if runs else "",
         counts=queries.counts(),
         chain=chain_sentence,
         figures=pictures(queries),

@@ -69,7 +69,7 @@ def _csv(queries: ProjectQueries, _settings: Settings, folder: Path) -> list[Pat
 
 
 def _json(queries: ProjectQueries, settings: Settings, folder: Path) -> list[Path]:
-    total = queries.total()
+    total = queries.verdict()
     body = {
         "project": queries.project,
         "verdict": as_row(total) if total else None,

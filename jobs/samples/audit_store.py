@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from ringfence.connector.records import (
     RejectedNode,
     Role,
     RunFacts,
+    Threshold,
 )
 from ringfence.connector.store import coverage, labels, runs
 from ringfence.connector.store.chain import chain_key
@@ -43,7 +44,8 @@ class Plan:
     """What to make up. `covered` is the chance that a set holds the class.
 
     `alphas` are those of the first runs, one each; the last one goes on. Classes become known for
-    the first `known_runs` runs.
+    the first `known_runs` runs. `promise` is for whom runs promise; `covered_by_class` has the
+    chance of classes that are covered more or less often than the others.
     """
 
     runs: int = 12
@@ -57,6 +59,8 @@ class Plan:
     seed: int = 7
     alphas: tuple[float, ...] = (0.1,)
     known_runs: int = 1_000_000
+    promise: str = "marginal"
+    covered_by_class: Mapping[str, float] = field(default_factory=dict)
 
 
 def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
@@ -72,7 +76,9 @@ def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
             sets, truth = _sets(plan, number, rng)
             monitor = monitor.after(rng.random(int(plan.per_run * plan.known)))
             facts = _facts(plan, number, rng, monitor)
-            seq = runs.decide(writer, Decision(facts, sets, _rejected(number)))
+            thresholds = _thresholds(plan, facts) if plan.promise == "class" else []
+            decision = Decision(facts, sets, _rejected(number), thresholds=thresholds)
+            seq = runs.decide(writer, decision)
             runs.close_run(writer, seq, (), {"read": 0.4, "forward": 1.2, "decide": 0.1 * number})
             if number <= plan.known_runs:
                 _record_labels(writer, plan, sets, truth, facts, rng)
@@ -106,7 +112,8 @@ def _sets(plan: Plan, number: int, rng: np.random.Generator) -> tuple[list[Predi
     many, count = plan.per_run, len(plan.classes)
     truth = rng.integers(0, count, many)
     p = rng.beta(0.4, 4.0, (many, count))
-    hit = rng.random(many) < plan.covered
+    chance = np.array([plan.covered_by_class.get(name, plan.covered) for name in plan.classes])
+    hit = rng.random(many) < chance[truth]
     p[np.arange(many), truth] = np.where(
         hit, rng.uniform(0.101, 1, many), rng.uniform(0, 0.1, many)
     )
@@ -117,7 +124,8 @@ def _sets(plan: Plan, number: int, rng: np.random.Generator) -> tuple[list[Predi
         values = tuple(p[i].round(6).tolist())
         scores = tuple((p[i] - 1).round(6).tolist())
         key = f"s:{plan.prefix}{number}-{i}"
-        made.append(Prediction(key, inside, values, scores, int(degree[i])))
+        band = "" if plan.promise == "class" else None
+        made.append(Prediction(key, inside, values, scores, int(degree[i]), band))
     return made, [plan.classes[j] for j in truth]
 
 
@@ -152,7 +160,20 @@ def _facts(
         notes=(),
         calibration_scores=tuple(np.sort(quantiles).round(6).tolist()),
         watch={"state": monitor.as_dict(), "mark_ns": start, "new": 10, "mean_p": 0.5},
+        promise=plan.promise,
+        options="{}" if plan.promise == "marginal" else dumps({"promise": plan.promise}),
     )
+
+
+def _thresholds(plan: Plan, facts: RunFacts) -> list[Threshold]:
+    """One per class, each with its share of the calibration nodes."""
+    n = plan.calibration // len(plan.classes)
+    return [
+        Threshold(
+            facts.alpha, "", name, facts.alpha, -0.9 + 0.01 * place, n, float(n), plan.per_run
+        )
+        for place, name in enumerate(plan.classes)
+    ]
 
 
 def _rejected(number: int) -> list[RejectedNode]:

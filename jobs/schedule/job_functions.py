@@ -26,7 +26,7 @@ def audit(workspace: Workspace, progress: Progress) -> Ended:
     from ringfence.jobs.auditing.audit import run_audit
 
     done = run_audit(workspace, progress)
-    verdict = done.total.words if done.total else "no runs yet"
+    verdict = done.verdict.words if done.verdict else "no runs yet"
     return Ended("alarm" if done.alarm else "done", f"{done.newly_known} newly known; {verdict}")
 
 

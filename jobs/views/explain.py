@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.connector.keys import decode_key, typed_candidates
 from ringfence.connector.neo4j.neighbours import neighbours_of
-from ringfence.connector.records import NoticedLabel, Run
+from ringfence.connector.records import NoticedLabel, Run, Threshold
 from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.nodes import (
     chain_entry_of,
@@ -34,15 +34,27 @@ MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class ClassPValue:
-    """The p-value of one class of a node, and whether the class is in the set."""
+    """The p-value of one class of a node, and whether the class is in the set.
+
+    `level` is what p was compared with, `calibration` how many nodes judged the class; both are
+    None in runs of versions that did not record them.
+    """
 
     class_: str
     p: float
     in_set: bool
+    level: float | None = None
+    calibration: int | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the values under the keys of `ringfence explain --json`."""
-        return {"class": self.class_, "p": self.p, "in_set": self.in_set}
+        return {
+            "class": self.class_,
+            "p": self.p,
+            "in_set": self.in_set,
+            "level": self.level,
+            "calibration": self.calibration,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +140,22 @@ def explain(
         return None
     names = class_names(queries.store, queries.project)[run.model]
     p = dict(zip(names, prediction.p_values, strict=True))
-    bars = [ClassPValue(name, value, name in prediction.classes) for name, value in p.items()]
+    judges = _judges(queries, run, prediction.band)
+    bars = [
+        ClassPValue(name, value, name in prediction.classes, *_judge_of(judges, name))
+        for name, value in p.items()
+    ]
     typed_key = prediction.node_key
     return Explanation(
         key=str(decode_key(typed_key)),
         typed_key=typed_key,
-        sentence=describe_set(prediction.classes, len(names), p, run.alpha),
+        sentence=describe_set(
+            prediction.classes, len(names), p, run.alpha, per_class=run.promise == "class"
+        ),
         classes=prediction.classes,
         p_values=tuple(sorted(bars, key=lambda bar: -bar.p)),
         alpha=run.alpha,
-        threshold=_describe_threshold(queries, run, prediction.band),
+        threshold=_describe_threshold(run, judges, prediction.band),
         degree=prediction.degree,
         in_graph=prediction.in_graph,
         run=run,
@@ -148,21 +166,43 @@ def explain(
     )
 
 
-def _describe_threshold(queries: ProjectQueries, run: Run, band: str | None) -> str:
-    """The threshold that judged a node: the run's only one, or that of its band of degrees."""
-    own = [
+def _judges(queries: ProjectQueries, run: Run, band: str | None) -> list[Threshold]:
+    """The thresholds that judged a node at the run's first alpha: one, or one per class."""
+    return [
         one
         for one in thresholds_of(queries.store, queries.project, run.seq)
         if one.alpha == run.alpha and one.band == (band or "")
     ]
+
+
+def _judge_of(judges: Sequence[Threshold], name: str) -> tuple[float | None, int | None]:
+    """Level and number of calibration nodes behind the threshold that judged a class."""
+    for one in judges:
+        if one.class_ in {"", name}:
+            return one.level, one.n_calibration
+    return None, None
+
+
+def _describe_threshold(run: Run, own: Sequence[Threshold], band: str | None) -> str:
+    """The threshold that judged a node: the run's only one, or that of its band or group."""
     if len(own) != 1:  # several: one per class
-        return format_column("threshold", run.threshold) if not own else "one per class"
+        where = f", of nodes of degree {band}" if band else ""
+        return format_column("threshold", run.threshold) if not own else f"one per class{where}"
     where = f" (of {own[0].n_calibration:,} calibration nodes of degree {band})" if band else ""
+    if band and run.promise == "group":
+        where = f" (of {own[0].n_calibration:,} calibration nodes of {band})"
     return format_column("threshold", own[0].threshold) + where
 
 
-def describe_set(inside: Sequence[str], classes: int, p: Mapping[str, float], alpha: float) -> str:
-    """Return a set as a sentence.
+def describe_set(
+    inside: Sequence[str],
+    classes: int,
+    p: Mapping[str, float],
+    alpha: float,
+    *,
+    per_class: bool = False,
+) -> str:
+    """Return a set as a sentence; `per_class` where each class is promised something of its own.
 
     >>> describe_set([], 3, {}, 0.1)
     'no class conforms: none of the 3 classes reaches a p-value above 0.1'
@@ -172,10 +212,14 @@ def describe_set(inside: Sequence[str], classes: int, p: Mapping[str, float], al
     'a, put into an empty set as the likeliest class (p = 0.04): no class conforms at 0.1'
     >>> describe_set(["a", "b"], 3, {"a": 0.5, "b": 0.3}, 0.1)
     'may be a or b; the other 1 of 3 classes is excluded with at most 10 % error'
+    >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, per_class=True)
+    'may be a; each of the other 2 of 3 classes is excluded with at most the error promised to it'
     """
+    if not inside and per_class:
+        return f"no class conforms: none of the {classes} classes has a p-value above its own level"
     if not inside:
         return f"no class conforms: none of the {classes} classes reaches a p-value above {alpha:g}"
-    if len(inside) == 1 and p[inside[0]] <= alpha:
+    if not per_class and len(inside) == 1 and p[inside[0]] <= alpha:
         return (
             f"{inside[0]}, put into an empty set as the likeliest class "
             f"(p = {p[inside[0]]:.3g}): no class conforms at {alpha:g}"
@@ -183,6 +227,11 @@ def describe_set(inside: Sequence[str], classes: int, p: Mapping[str, float], al
     if len(inside) == classes:
         return f"nothing can be excluded: all {classes} classes are in the set"
     others = classes - len(inside)
+    if per_class:
+        return (
+            f"may be {' or '.join(inside)}; each of the other {others} of {classes} classes is "
+            "excluded with at most the error promised to it"
+        )
     return (
         f"may be {' or '.join(inside)}; the other {others} of {classes} classes "
         f"{'is' if others == 1 else 'are'} excluded with "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import cast
 
 from ringfence.connector.records import RunFacts
@@ -15,9 +16,12 @@ def shift_of_run(run: RunFacts) -> str:
 
 def promise_of_run(run: RunFacts) -> str:
     """Return what a run promised, to whom, and under which condition."""
+    options = json.loads(run.options)
     return describe_promise(
         cast(Kind, run.promise),
         run.alpha,
         cast(CalibrationSet, run.calibration_set),
         run.adapt,
+        options.get("classes"),
+        options.get("group"),
     )

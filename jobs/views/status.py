@@ -15,7 +15,7 @@ from ringfence.connector.store.queries.records import (
     StoredAlarm,
     as_row,
 )
-from ringfence.connector.store.queries.totals import worst_total
+from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.times import format_time
 from ringfence.jobs.schedule.state import read_schedule
 
@@ -41,8 +41,13 @@ class Status:
 
     @property
     def total(self) -> StoredCoverage | None:
-        """The newest model's worst total: the verdict."""
+        """The newest model's worst total."""
         return worst_total(self.totals)
+
+    @property
+    def verdict(self) -> StoredCoverage | None:
+        """The worst of all that is promised: to all nodes, to a class, to a group."""
+        return worst_promise(self.total, [row for row in self.coverage if row.own_promise])
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence status --json` prints."""
@@ -53,7 +58,7 @@ class Status:
             "coverage": [as_row(row) for row in self.coverage],
             "totals": [as_row(row) for row in self.totals],
             "alarms": [as_row(alarm) for alarm in self.alarms],
-            "verdict": None if self.total is None else self.total.words,
+            "verdict": None if self.verdict is None else self.verdict.words,
         }
 
 

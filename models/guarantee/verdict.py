@@ -151,7 +151,8 @@ def labels_needed(n: float, alpha: float) -> int:
     a, b = calibration_odds(n, alpha)
     if a <= 0 or b <= 0:
         return 1
-    goal: float = min(1 - 3 * alpha, float(betaincinv(a, b, BROKEN_P)) - 0.05)
+    usual = float(betaincinv(a, b, BROKEN_P)) - 0.05
+    goal: float = max(0.0, min(1 - 3 * alpha, usual))  # alphas above a third: not one covered
     sizes: tuple[int, ...] = (*range(10, 100, 10), *range(100, 2_001, 50))
     for m in sizes:
         if coverage_p_value(n, m, math.floor(goal * m), alpha) < BROKEN_P:

@@ -23,8 +23,9 @@ def describe_promise(
     calibration_set: CalibrationSet,
     adapt: bool,
     classes: Mapping[str, float] | None = None,
+    group: str | None = None,
 ) -> str:
-    """Return the promise in force.
+    """Return the promise in force; `group` is the property whose values are the groups.
 
     >>> describe_promise("marginal", 0.1, "frozen", adapt=False)
     'every node: its set holds its class with probability at least 90 %, if new nodes are \
@@ -39,12 +40,12 @@ single week and no single node is promised'
     if kind == "class":
         what = f"at most {100 * alpha:g} % of each class are missed{_exceptions(classes or {})}"
     elif kind == "group":
-        what = f"{share} of the nodes of each group are covered"
+        what = f"{share} of the nodes of each {group or 'group'} are covered"
     else:
         what = f"{share} are covered"
     if adapt:
         if kind == "group":
-            what = f"all groups together, {share} are covered"
+            what = f"all values of {group or 'the group'} together, {share} are covered"
         return (
             f"the long run: of the nodes whose class becomes known, {what}, whatever changes; "
             f"{NOT_PROMISED}"

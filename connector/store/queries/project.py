@@ -35,7 +35,12 @@ from ringfence.connector.store.queries.records import (
     StoredAlarm,
     StoredAlarmEvent,
 )
-from ringfence.connector.store.queries.totals import last_totals, worst_total
+from ringfence.connector.store.queries.totals import (
+    last_totals,
+    own_promises,
+    worst_promise,
+    worst_total,
+)
 from ringfence.connector.store.rows import chain_entry_from_row, run_from_row
 from ringfence.connector.store.schedule import ScheduledJob
 from ringfence.connector.store.tables import (
@@ -158,6 +163,15 @@ class ProjectQueries:
     def total(self) -> StoredCoverage | None:
         """Return the newest model's worst row over all runs of the same terms."""
         return worst_total(self.totals())
+
+    def verdict(self) -> StoredCoverage | None:
+        """Return the row whose verdict a project is shown with: the worst promised one."""
+        return worst_promise(self.total(), self.own_promises())
+
+    def own_promises(self) -> list[StoredCoverage]:
+        """Return the rows of classes and groups that have a promise of their own."""
+        with self.store.reading() as connection:
+            return own_promises(connection, self.project)
 
     def totals(self) -> list[StoredCoverage]:
         """Return the newest row over all runs of each terms, oldest run first."""

@@ -75,5 +75,27 @@ def worst_total(totals: Sequence[Row]) -> Row | None:
     )
 
 
+def worst_promise(total: Row | None, own: Sequence[Row]) -> Row | None:
+    """Return the verdict that a project is shown with: of all nodes, or of a class or group.
+
+    `own` are the rows of classes and groups that have a promise of their own. One that is worse off
+    than all nodes together speaks, by its name: an average hides a rare class.
+    """
+    if total is None:
+        return None
+    of_model = [row for row in own if row.model == total.model]
+    worst = max(of_model, key=lambda row: (_severity(row)[0], -row.anytime_p), default=total)
+    if _severity(worst)[0] <= _severity(total)[0]:
+        return total
+    return replace(worst, words=f"{worst.slice} {worst.name}: {worst.words}")
+
+
+def own_promises(connection: Connection, project: str) -> list[StoredCoverage]:
+    """Return the rows of classes and groups with a promise of their own, of every terms."""
+    chosen = (coverage.c.project == project) & coverage.c.own_promise.is_(True)
+    query = select(coverage).where(chosen).order_by(coverage.c.seq, coverage.c.slice)
+    return [coverage_from_row(row) for row in connection.execute(query)]
+
+
 def _severity(total: CoverageRow) -> tuple[int, int, bool]:
     return SEVERITY.get(total.verdict, 0), total.seq, total.first_alpha

@@ -15,6 +15,8 @@ from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
 from ringfence.models.guarantee.selection import LARGE_DIFFERENCE
 
 HOUR_NS = 3600 * NANOSECONDS
+MAX_NAMED = 3  # classes or groups that an alarm names
+MAX_SENTENCE_CHARS = 1_000
 WATCH_DELTA = 0.01  # false alarms of the exchangeability monitor, over all time
 
 
@@ -34,6 +36,30 @@ def _coverage(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
     if facts.newest_label_ns is None or _labels_are_late(facts, settings):
         return Finding(None, f"no class became known since {format_time(facts.newest_label_ns)}")
     return Finding(False, facts.total.words)
+
+
+def _classes(facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
+    return _own_promises("class", facts, settings)
+
+
+def _groups(facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
+    return _own_promises("group", facts, settings)
+
+
+def _own_promises(slice_: str, facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
+    """Whether a class or group with a promise of its own was missed more often than promised."""
+    rows = [row for row in facts.own if row.slice == slice_]
+    if not rows:
+        return None
+    broken = sorted((row for row in rows if row.verdict == "broken"), key=lambda r: r.anytime_p)
+    if broken:
+        said = "; ".join(f"{row.name}: {row.words}" for row in broken[:MAX_NAMED])
+        more = f"; and {len(broken) - MAX_NAMED} more" if len(broken) > MAX_NAMED else ""
+        return Finding(True, f"{said}{more}"[:MAX_SENTENCE_CHARS])
+    if _labels_are_late(facts, settings):
+        return Finding(None, f"no class became known since {format_time(facts.newest_label_ns)}")
+    named = {"class": ("class", "classes"), "group": ("group", "groups")}[slice_]
+    return Finding(False, f"no promise of {len(rows)} {named[len(rows) > 1]} is broken")
 
 
 def _unseen(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
@@ -89,8 +115,10 @@ def _labels_are_late(facts: AlarmFacts, settings: AlarmSettings) -> bool:
 RECORD = "record"
 """Rule of the scheduled job `verify`; audits leave its state as it is."""
 
-RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding]] = {
+RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding | None]] = {
     "coverage": _coverage,
+    "classes": _classes,
+    "groups": _groups,
     "unseen": _unseen,
     "drift": _drift,
     "bias": _bias,
@@ -98,3 +126,4 @@ RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding]] = {
     "labels": _labels,
     "runs": _runs,
 }
+"""By name. A rule that returns None has nothing to judge: no such promise is in force."""

@@ -14,6 +14,7 @@ from ringfence.jobs.auditing.alarms.rules import RULES, Finding
 from ringfence.jobs.config.settings import Settings
 
 OK, PENDING, FIRING, NO_DATA = "ok", "pending", "firing", "no data"
+NOTHING_PROMISED = "no such promise is in force any more"
 MINUTE_NS = 60 * NANOSECONDS
 
 
@@ -22,17 +23,16 @@ def raise_alarms(writer: Writer, settings: Settings) -> tuple[AlarmState, ...]:
     pending_ns = int(settings.alarms.pending_minutes * MINUTE_NS)
 
     def check(facts: AlarmFacts, before: Mapping[str, AlarmState]) -> list[CheckedAlarm]:
-        return [
-            advance(
-                rule,
-                before.get(rule),
-                RULES[rule](facts, settings.alarms),
-                facts.now_ns,
-                pending_ns,
-            )
-            for rule in dict.fromkeys(settings.alarms.rules)
-            if rule in RULES
-        ]
+        checked = []
+        for rule in dict.fromkeys(settings.alarms.rules):
+            if rule not in RULES:
+                continue
+            finding = RULES[rule](facts, settings.alarms)
+            if finding is None and rule not in before:
+                continue
+            finding = finding or Finding(False, NOTHING_PROMISED)
+            checked.append(advance(rule, before.get(rule), finding, facts.now_ns, pending_ns))
+        return checked
 
     states = alarms.record_check(writer, check)
     deliver(writer, settings)

@@ -14,7 +14,7 @@ Fact = tuple[str, str, str]
 
 def build(queries: Queries) -> Values:
     """Return the verdict over all runs, the facts of the day, and what needs attention."""
-    total = queries.total()
+    total = queries.verdict()
     return {
         "title": PAGE.title,
         "verdict": total.verdict if total else "not enough known yet",

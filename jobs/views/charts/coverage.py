@@ -95,13 +95,18 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
     rows = [row for row in rows if row.known][:MAX_NAMES]
     ticks = named_places([row.name for row in rows])
     x = [place for place, _ in ticks]
+    own = any(row.own_promise for row in rows)
+    lines = [Line(x, [row.coverage for row in rows], "coverage", "accent", "points")]
+    if own:
+        promised = [1 - row.alpha if row.own_promise else None for row in rows]
+        lines.append(Line(x, promised, "promised", "warn", "points"))
     panel = Panel(
         "",
         "",
         "covered",
-        (Line(x, [row.coverage for row in rows], "coverage", "accent", "points"),),
+        tuple(lines),
         bands=(Band(x, [row.low for row in rows], [row.high for row in rows], "usual band"),),
-        levels=(_promised(rows),),
+        levels=() if own else (_promised(rows),),
         ticks=ticks,
         percent=True,
         sideways=True,
@@ -109,7 +114,12 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
     return Figure(
         name,
         title,
-        "Worst first. The promise is for all nodes together, not for each class or group.",
+        "Worst first. "
+        + (
+            "Each has a promise of its own; where coverage is below its band, look closer."
+            if own
+            else "The promise is for all nodes together, not for each class or group."
+        ),
         (panel,),
     )
 

@@ -43,7 +43,7 @@ def by_name(slice_: str, title: str, name: str, empty: str) -> TableView:
     return TableView(
         name,
         title,
-        (Column(slice_, "name"), *COLUMNS),
+        (Column(slice_, "name"), Column("own promise", "own_promised", "percent"), *COLUMNS),
         lambda queries: [coverage_cells(row) for row in queries.named(slice_)],
         empty,
     )
@@ -56,6 +56,7 @@ def coverage_cells(row: StoredCoverage) -> dict[str, Any]:
     band = f"{about}{100 * row.low:.1f} – {100 * row.high:.1f} %" if known else None
     return as_row(row) | {
         "promised": 1 - row.alpha,
+        "own_promised": 1 - row.alpha if row.own_promise else None,
         "naive": row.covered_naive / known if known else None,
         "singleton_rate": row.singletons / row.evaluated if row.evaluated else None,
         "singleton_hit": row.singleton_hits / row.singletons_known

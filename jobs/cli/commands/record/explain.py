@@ -34,8 +34,17 @@ def print_explanation(explanation: Explanation) -> None:
     say(f"Node {explanation.key}: {explanation.sentence}.")
     table(
         f"p-values (alpha = {explanation.alpha:g})",
-        ("class", "p", "in the set"),
-        [(row.class_, row.p, "yes" if row.in_set else "no") for row in explanation.p_values],
+        ("class", "p", "level", "calibration nodes", "in the set"),
+        [
+            (
+                row.class_,
+                row.p,
+                "–" if row.level is None else f"{row.level:.4g}",
+                "–" if row.calibration is None else row.calibration,
+                "yes" if row.in_set else "no",
+            )
+            for row in explanation.p_values
+        ],
     )
     say(describe_class(explanation))
     table("Record", ("what", "value"), record_of(explanation))

@@ -66,7 +66,7 @@ def print_status(current: Status) -> None:
         ],
     )
     print_coverage(current.coverage, "Coverage", current.totals)
-    say_verdict(current.total)
+    say_verdict(current.verdict)
     for alarm in current.alarms:
         if alarm.state == "firing":
             say(f"ALARM {alarm.rule} since {format_time(alarm.since_ns)}: {alarm.words}")
