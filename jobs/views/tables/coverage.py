@@ -43,7 +43,7 @@ def by_name(slice_: str, title: str, name: str, empty: str) -> TableView:
     return TableView(
         name,
         title,
-        (Column(slice_, "name"), Column("own promise", "own_promised", "percent"), *COLUMNS),
+        (Column(slice_, "name"), *COLUMNS, Column("own promise", "own_promised", "percent")),
         lambda queries: [coverage_cells(row) for row in queries.named(slice_)],
         empty,
     )

@@ -31,7 +31,7 @@ HEADERS = {
     "alarm-events": "at,rule,was,is,why,told by",
     "chain": "entry,kind,what,hash,entry before,at,by",
 }
-RATES = ["promised", "naive", "singleton_rate", "singleton_hit", "band"]
+RATES = ["promised", "own_promised", "naive", "singleton_rate", "singleton_hit", "band"]
 JOINED = ["decided_ns", "threshold", "n_calibration"]
 
 
@@ -76,7 +76,8 @@ def test_csv_headers_are_what_they_were(project):
     expected = {
         f"coverage-{slice_}": f"run,promised,{coverage}" for slice_ in ("run", "window", "total")
     }
-    expected |= {"classes": f"class,{coverage}", "groups": f"group,{coverage}"}
+    expected |= {f"{name}es" if name == "class" else f"{name}s": f"{name},{coverage},own promise"
+                 for name in ("class", "group")}  # fmt: skip
     assert headers == expected | {key: HEADERS[key] for key in HEADERS if key != "coverage"}
 
 
@@ -114,7 +115,7 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(explanation) == ["key", "typed_key", "words", "classes", "p_values", "alpha",
                                  "degree", "in_graph", "run", "chain", "history", "groups",
                                  "neighbours"]  # fmt: skip
-    assert list(explanation["p_values"][0]) == ["class", "p", "in_set"]
+    assert list(explanation["p_values"][0]) == ["class", "p", "in_set", "level", "calibration"]
     assert list(explanation["run"]) == names(tables.run)
     assert list(explanation["chain"]) == ["n", "hash"]
     assert all(list(row) == names(tables.label) for row in explanation["history"])
