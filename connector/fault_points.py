@@ -25,9 +25,11 @@ NAMES = (
 )
 ROTATION_NAMES = ("next key written", "key rotated")
 """Places of `ringfence rekey`, which no run reaches."""
+PROMOTION_NAMES = ("before promotion", "inside promotion", "promoted")
+"""Places of `ringfence promote` and `ringfence rollback`, which no run reaches."""
 
 
 def reach(name: str) -> None:
     """Tell the fault harness, where one listens, that the run is at the place called `name`."""
-    if name not in NAMES + ROTATION_NAMES:
+    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES:
         raise ValueError(f"{name!r} is no fault point")

@@ -14,7 +14,7 @@ import pandas as pd
 from benchmarks.real.baselines import Floats, Quality, judge
 from ringfence.connector.mirror.typed import load_typed
 from ringfence.connector.neo4j.read.typed.sync import typed_identity
-from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.predictions import some_predictions
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
@@ -75,7 +75,7 @@ class Table:
 
 def judge_sets(workspace: Workspace, truth: Mapping[int, str]) -> Sets:
     """Return how good the sets of some nodes are, by the classes that became known."""
-    names = list(json.loads(newest_manifest(workspace.store, workspace.project))["classes"])
+    names = list(json.loads(active_manifest(workspace.store, workspace.project))["classes"])
     keys = [f"i:{key}" for key in truth]
     stored = [
         one
@@ -101,7 +101,7 @@ def _chances(workspace: Workspace, keys: list[str]) -> Floats:
     typed = load_typed(workspace.mirror, typed_identity(reader), mapping.typed)
     assert typed is not None
     typed.base.typed = typed
-    recorded = newest_manifest(workspace.store, workspace.project)
+    recorded = active_manifest(workspace.store, workspace.project)
     model = load_model(workspace.models, recorded)
     graph = inference_graph(typed.base, mapping)
     rows = typed.base.find(keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from json.encoder import encode_basestring
 from operator import itemgetter
 from typing import Any
@@ -16,6 +17,13 @@ from ringfence.connector.records import Member, Role
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.activations import (
+    FIRST_REASON,
+    How,
+    State,
+    active_version,
+    insert_activation,
+)
 from ringfence.connector.store.tables import member, model
 from ringfence.connector.store.writer import Writer
 
@@ -24,12 +32,24 @@ MEMBER = (member.c.node_key, member.c.role, member.c.class_index, member.c.creat
 
 
 def record_model(
-    writer: Writer, version: str, manifest: str, digest: str, members: Sequence[Member]
-) -> None:
-    """Write manifest, members and chain entry in one transaction; from then on runs use it."""
+    writer: Writer,
+    version: str,
+    manifest: str,
+    digest: str,
+    members: Sequence[Member],
+    promote: str | None = None,
+) -> State:
+    """Write manifest, members and chain entries in one transaction; return the model's state.
+
+    The project's first model is taken into use, and so is one with a reason to `promote` it; any
+    other one is a candidate.
+    """
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
+        first = active_version(connection, project) is None
+        state: State = "active" if first or promote is not None else "candidate"
+        how: How = "first" if first else "promoted"
         connection.execute(
             insert(model).values(
                 project=project, version=version, trained_ns=now, manifest=manifest
@@ -50,14 +70,20 @@ def record_model(
                     for labelled in part
                 ],
             )
-        facts = {
+        facts: dict[str, Any] = {
             "version": version,
             "manifest_sha256": digest,
             "members": len(members),
             "member_digests": member_digests(members),
             "trained_ns": now,
+            "state": state,
         }
+        if state == "active":
+            reason = FIRST_REASON if promote is None else promote
+            one = insert_activation(connection, project, now, version, how, reason)
+            facts |= {"activation": asdict(one)}
         chain.append(connection, project, writer.key, "trained", facts)
+    return state
 
 
 def member_digests(members: Iterable[Member]) -> dict[str, str]:
@@ -98,21 +124,21 @@ def _digests_by_role(rows: list[Any]) -> dict[str, str]:
     }
 
 
-def last_manifest(store: Store, project: str) -> str | None:
-    """Return the manifest of the project's newest model; None before there is one."""
+def find_active_manifest(store: Store, project: str) -> str | None:
+    """Return the manifest of the model version in use; None before there is one."""
     with store.reading() as connection:
-        manifest = connection.execute(
-            select(model.c.manifest)
-            .where(model.c.project == project)
-            .order_by(model.c.trained_ns.desc(), model.c.version.desc())
-            .limit(1)
-        ).scalar()
-    return None if manifest is None else str(manifest)
+        version = active_version(connection, project)
+        if version is None:
+            return None
+        query = select(model.c.manifest).where(
+            model.c.project == project, model.c.version == version
+        )
+        return str(connection.execute(query).scalar_one())
 
 
-def newest_manifest(store: Store, project: str) -> str:
-    """Return the manifest of the project's newest model."""
-    manifest = last_manifest(store, project)
+def active_manifest(store: Store, project: str) -> str:
+    """Return the manifest of the model version in use."""
+    manifest = find_active_manifest(store, project)
     if manifest is None:
         raise ModelError(
             found=f"project {project!r} has no trained model",

@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from ringfence.connector.records import NO_OPTIONS
+from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
 from ringfence.connector.store.thresholds.tables import threshold as threshold

@@ -25,7 +25,8 @@ JOBS: dict[str, dict[str, str]] = {
     },
     "what is done": {
         "setup": "init, doctor, migrate",
-        "training": "train, model files",
+        "training": "train",
+        "lifecycle": "promote, roll back",
         "scoring": "score, rescore",
         "auditing": "coverage, alarms",
         "integrity": "verify, reconcile",
@@ -64,8 +65,8 @@ ROOMS: dict[str, list[str]] = {
     "migrations": ["sql", "cypher"],
 }
 WITHOUT_TORCH = (
-    "auditing", "config", "dashboard", "integrity", "project", "report", "schedule", "scoring",
-    "setup", "views", "worklist",
+    "auditing", "config", "dashboard", "integrity", "lifecycle", "project", "report", "schedule",
+    "scoring", "setup", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """
@@ -201,9 +202,11 @@ def _jobs_room(box: Box) -> list[str]:
     for i, (what, folders) in enumerate(JOBS.items()):
         y = box.y + 40 + i * 84
         parts.append(text(box.x + 16, y + 14, what, "note"))
+        step = (box.width - 25) // max(5, len(folders))
         for place, (name, holds) in enumerate(folders.items()):
             kind = "light" if name in WITHOUT_TORCH else "folder"
-            parts += folder(Box(box.x + 16 + place * 187, y + 22, 178, 50), name, holds, kind)
+            own = Box(box.x + 16 + place * step, y + 22, step - 9, 50)
+            parts += folder(own, name, holds, kind)
     return parts
 
 
@@ -250,7 +253,7 @@ STEPS: tuple[tuple[str, str, str], ...] = (
     ("session", "SQL", "take the lease"),
     ("session", "Neo4j", "refuse a store older than the graph"),
     ("session", "Neo4j", "replay runs that a crash left decided"),
-    ("run_scoring", "SQL", "newest model, its weights by hash"),
+    ("run_scoring", "SQL", "the model in use, its weights by hash"),
     ("run_scoring", "Neo4j", "changes since the watermark"),
     ("Neo4j", "mirror", "append new rows"),
     ("run_scoring", "models", "forward pass, only where something changed"),

@@ -15,7 +15,7 @@ from typing import Any
 from ringfence.connector.neo4j.arrivals import MIN_EDGES, MIN_NODES, read_arrivals
 from ringfence.connector.neo4j.read.watermark import count_nodes, count_relationships
 from ringfence.connector.store import coverage
-from ringfence.connector.store.models import last_manifest
+from ringfence.connector.store.models import find_active_manifest
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.project.promise import terms_for_training, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
@@ -108,7 +108,7 @@ def _not_asked(nodes: int, words: str, in_force: str) -> RuleAdvice:
 
 def _rule_in_force(workspace: Workspace) -> str:
     settings = workspace.settings.conformal
-    recorded = last_manifest(workspace.store, workspace.project)
+    recorded = find_active_manifest(workspace.store, workspace.project)
     if recorded is None:
         return terms_for_training(settings).rule
     manifest: Mapping[str, Any] = json.loads(recorded)

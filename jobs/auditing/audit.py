@@ -20,7 +20,7 @@ from ringfence.connector.store.calibration.schedule import calibration_schedule
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
-from ringfence.connector.store.models import class_names, newest_manifest
+from ringfence.connector.store.models import active_manifest, class_names
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.trail.sound_record import require_sound_record
@@ -97,7 +97,7 @@ def run_audit(
 def _require_mapping(workspace: Workspace) -> None:
     """Refuse to read classes under another mapping than the sets were made under."""
     if class_names(workspace.store, workspace.project):
-        require_mapping(workspace.mapping, newest_manifest(workspace.store, workspace.project))
+        require_mapping(workspace.mapping, active_manifest(workspace.store, workspace.project))
 
 
 def count_coverage(

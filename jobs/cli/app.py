@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from ringfence import __version__
 from ringfence.connector.store.trail.actor import set_verb
-from ringfence.jobs.cli.commands.model import advise, train
+from ringfence.jobs.cli.commands.model import advise, models, promote, rollback, train
 from ringfence.jobs.cli.commands.record import (
     explain,
     mark,
@@ -38,6 +38,9 @@ VERBS: dict[str, ModuleType] = {
     "doctor": doctor,
     "migrate": migrate,
     "train": train,
+    "models": models,
+    "promote": promote,
+    "rollback": rollback,
     "score": score,
     "audit": audit,
     "advise": advise,

@@ -18,6 +18,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.setup.migrate import run_migrations
 
 if TYPE_CHECKING:
+    from ringfence.jobs.lifecycle.promotion import PromotionReport
     from ringfence.jobs.scoring.score import RunReport
     from ringfence.jobs.training.train import TrainReport
 
@@ -33,12 +34,26 @@ class Project:
         with open_workspace(self.settings) as workspace:
             return run_migrations(workspace)
 
-    def train(self) -> TrainReport:
-        """Train a new model version."""
+    def train(self, promote: str | None = None) -> TrainReport:
+        """Train a new model version: a candidate, unless there is a reason to `promote` it."""
         from ringfence.jobs.training.train import run_training
 
         with open_workspace(self.settings) as workspace:
-            return run_training(workspace)
+            return run_training(workspace, promote=promote)
+
+    def promote(self, version: str, reason: str) -> PromotionReport:
+        """Take a model version into use."""
+        from ringfence.jobs.lifecycle.promotion import run_promotion
+
+        with open_workspace(self.settings) as workspace:
+            return run_promotion(workspace, version, reason)
+
+    def rollback(self, reason: str) -> PromotionReport:
+        """Take back the newest promotion: the version before it is in use again."""
+        from ringfence.jobs.lifecycle.promotion import run_rollback
+
+        with open_workspace(self.settings) as workspace:
+            return run_rollback(workspace, reason)
 
     def score(self) -> RunReport:
         """Evaluate the nodes that are new."""

@@ -143,13 +143,13 @@ def differences_from_new(settings: ConformalSettings, manifest: Mapping[str, Any
 def describe_changes(
     settings: ConformalSettings, before: Mapping[str, Any], new: PromiseTerms
 ) -> list[str]:
-    """Say in what a new model's promise is not that of the model before it.
+    """Say in what a new model's promise is not that of the model in use.
 
     >>> describe_changes(ConformalSettings(), {}, replace(FIRST_TERMS, rule="auto"))
-    ['rule: auto, with the model before NodeEx']
+    ['rule: auto, with the model in use NodeEx']
     """
     return [
-        f"{name}: {is_}, with the model before {was}"
+        f"{name}: {is_}, with the model in use {was}"
         for name, was, is_ in _differences(terms_in_force(settings, before), new)
     ]
 

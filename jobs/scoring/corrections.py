@@ -6,13 +6,14 @@ whose key another node has now, is out of the calibration. Each is recorded befo
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.classes import node_states
 from ringfence.connector.records import Correction, Member
 from ringfence.connector.store import corrections
-from ringfence.connector.store.models import class_names, members
+from ringfence.connector.store.models import find_active_manifest, manifest_of, members
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.project.workspace import Workspace
 
@@ -30,20 +31,25 @@ def correct_some(
     return len(found)
 
 
-def correct_all(workspace: Workspace, writer: Writer) -> int:
-    """Compare all calibration nodes of the newest model; return how many changed."""
-    version, found = find_all(workspace)
+def correct_all(workspace: Workspace, writer: Writer, version: str | None = None) -> int:
+    """Compare all calibration nodes of a model, by default of the one in use; count changes."""
+    version, found = find_all(workspace, version)
     corrections.record_corrections(writer, version, found)
     return len(found)
 
 
-def find_all(workspace: Workspace) -> tuple[str, list[Correction]]:
-    """Return the newest model and which of its calibration nodes the graph has otherwise."""
-    models = class_names(workspace.store, workspace.project)
-    if not models:
+def find_all(workspace: Workspace, version: str | None = None) -> tuple[str, list[Correction]]:
+    """Return the model and which of its calibration nodes the graph has otherwise."""
+    recorded = (
+        find_active_manifest(workspace.store, workspace.project)
+        if version is None
+        else manifest_of(workspace.store, workspace.project, version)
+    )
+    if recorded is None:
         return "", []
-    version, classes = list(models.items())[-1]
-    return version, _find(workspace, version, classes, _calibration(workspace, version))
+    manifest = json.loads(recorded)
+    found = str(manifest["version"])
+    return found, _find(workspace, found, manifest["classes"], _calibration(workspace, found))
 
 
 def describe_corrections(workspace: Workspace, version: str, classes: Sequence[str]) -> list[str]:

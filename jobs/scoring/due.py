@@ -86,9 +86,15 @@ def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
 
 
 def recorded_policy(settings: ConformalSettings, model: SavedModel) -> EvaluationPolicy:
-    """Return the policy that was recorded when the model was trained; another one is refused."""
-    policy = policy_of(settings)
+    """Return the policy that was recorded when the model was trained; another one is refused.
+
+    A configuration that says nothing of it takes the model's own, so that a model that comes back
+    into use brings its policy along.
+    """
     recorded = model.manifest["evaluation"]
+    if "kind" in recorded and not settings.model_fields_set & {"evaluate", "delay_hours", "date"}:
+        return EvaluationPolicy(recorded["kind"], recorded["ns"])
+    policy = policy_of(settings)
     try:
         require_policy(policy, recorded["digest"])
     except PolicyChanged:

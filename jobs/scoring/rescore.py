@@ -12,7 +12,7 @@ from ringfence.connector.keys import typed_candidates
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
@@ -54,7 +54,7 @@ def run_rescoring(
             next_step='ringfence rescore KEY --reason "the customer appealed"',
         )
     with write_session(workspace, progress) as session:
-        recorded = newest_manifest(workspace.store, workspace.project)
+        recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
         mirror = read_graph(workspace, session.writer, progress).mirror

@@ -13,7 +13,7 @@ from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.prediction_table import count_sizes
 from ringfence.connector.records import RunFacts
 from ringfence.connector.store import runs
-from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.trail.sound_record import require_sound_record
@@ -76,7 +76,7 @@ def run_scoring(
         require_sound_record(session.writer)
         stopwatch.lap("recover")
         refuse_older_graph(workspace)
-        recorded = newest_manifest(workspace.store, workspace.project)
+        recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)  # before the mirror follows another one
         model = model_files.load_model(workspace.models, recorded)
         stopwatch.lap("load model")

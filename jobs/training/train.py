@@ -9,10 +9,13 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+
 from ringfence import __version__
+from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.models import last_manifest, record_model
+from ringfence.connector.store.models import find_active_manifest, record_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
@@ -52,7 +55,7 @@ class TrainReport:
     """What `ringfence train` did.
 
     `promise` says by which rule and score sets will be made, `differences` in what that is not as
-    with the model before; `announced` was said before training: classes with too few labels, …
+    with the model in use; `announced` was said before training: classes with too few labels, …
     """
 
     version: str
@@ -69,6 +72,7 @@ class TrainReport:
     promise: tuple[str, ...] = ()
     differences: tuple[str, ...] = ()
     announced: tuple[str, ...] = ()
+    state: str = "active"
 
 
 def run_training(
@@ -76,15 +80,17 @@ def run_training(
     progress: ReadProgress = lambda _what, _done, _all: None,
     on_epoch: Callable[[Epoch], None] | None = None,
     announce: Callable[[str], None] = lambda _sentence: None,
+    promote: str | None = None,
 ) -> TrainReport:
     """Read the whole graph, train a new model version and record it.
 
+    It is a candidate, unless it is the first one, or there is a reason to `promote` it at once.
     `announce` gets what a person should know of the promise before anything is trained.
     """
     settings = workspace.settings
     check_promise(workspace)
     with write_session(workspace, progress) as session:
-        before = last_manifest(workspace.store, workspace.project)
+        before = find_active_manifest(workspace.store, workspace.project)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
         plan = plan_promise(settings, count_labelled(mirror))
         for sentence in plan.sentences:
@@ -94,7 +100,7 @@ def run_training(
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
         promise = settle_promise(workspace, mirror, split, fitted)
-        facts = _manifest_facts(settings, mirror.width, split, fitted, promise)
+        facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
         facts |= {"calibration_shares": dict(plan.calibration_shares)}
         manifest = dumps(
             model_files.save_model(
@@ -102,11 +108,13 @@ def run_training(
             )
         )
         digest = hashlib.sha256(manifest.encode()).hexdigest()
-        record_model(session.writer, version, manifest, digest, list_members(mirror, split))
+        members = list_members(mirror, split)
+        state = record_model(session.writer, version, manifest, digest, members, promote)
         save_graph(workspace, mirror)
     report = _report(settings, version, mirror.size, split, fitted, naive)
     return replace(
         report,
+        state=state,
         promise=tuple(describe_promise(promise, mirror.edge_count)),
         announced=plan.sentences,
         differences=tuple(
@@ -119,27 +127,52 @@ def run_training(
 
 def _manifest_facts(
     settings: Settings,
-    in_features: int,
+    mirror: Mirror,
     split: Split,
     fitted: FittedNetwork,
     promise: TrainedPromise,
+    naive: NaiveCalibration,
 ) -> dict[str, Any]:
     """What a manifest holds besides the hash of its weights: all that a later run must know."""
     policy = policy_of(settings.conformal)
     return {
         **_network_facts(settings, fitted),
-        "in_features": in_features,
+        "in_features": mirror.width,
         "mapping": bind_mapping(settings.mapping()),
         "classes": list(split.classes),
         "seed": settings.model.seed,
         MANIFEST_KEY: promise.terms.as_manifest(),
         "score_choice": promise.choice_record(),
-        "evaluation": {"digest": policy.digest(), "words": policy.describe()},
+        "evaluation": {
+            "digest": policy.digest(),
+            "words": policy.describe(),
+            "kind": policy.kind,
+            "ns": policy.ns,
+        },
         "software": __version__,
         "recipe": asdict(fitted.trained.recipe),
         "curves": asdict(fitted.trained.curves),
         "best_epoch": fitted.trained.best_epoch,
         "counts": {role: len(rows) for role, rows in split.roles.items()},
+        "metrics": {
+            "validation_accuracy": fitted.trained.validation_accuracy,
+            "calibration_accuracy": naive.accuracy,
+        },
+        "data": _data_facts(mirror, split),
+    }
+
+
+def _data_facts(mirror: Mirror, split: Split) -> dict[str, Any]:
+    """What a model was trained on: the graph's size, the time span of the labelled nodes."""
+    labelled = np.concatenate(list(split.roles.values()))
+    times = mirror.created_ns[labelled]
+    counts = np.bincount(split.class_indices[labelled], minlength=len(split.classes))
+    return {
+        "nodes": mirror.node_count,
+        "relationships": mirror.edge_count,
+        "first_ns": int(times.min()),
+        "last_ns": int(times.max()),
+        "classes": dict(zip(split.classes, counts.tolist(), strict=True)),
     }
 
 

@@ -10,6 +10,7 @@ from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.connector.keys import decode_key, typed_candidates
 from ringfence.connector.neo4j.neighbours import neighbours_of
 from ringfence.connector.records import NoticedLabel, Run, Threshold
+from ringfence.connector.store.lifecycle.activations import states_of
 from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.nodes import (
     chain_entry_of,
@@ -92,6 +93,7 @@ class Explanation:
     history: tuple[NoticedLabel, ...]
     groups: dict[str, str]
     neighbours: tuple[ExplainedNeighbour, ...] | None
+    model_state: str = "active"
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence explain --json` prints."""
@@ -106,6 +108,7 @@ class Explanation:
             "degree": self.degree,
             "in_graph": self.in_graph,
             "run": as_row(self.run),
+            "model_state": self.model_state,
             "chain": as_row(self.chain) if self.chain else None,
             "history": [as_row(noticed) for noticed in self.history],
             "groups": self.groups,
@@ -163,6 +166,7 @@ def explain(
         history=tuple(noticed_labels(queries, typed_key)),
         groups=groups_of(queries, typed_key),
         neighbours=_explain_neighbours(queries, graph, mapping, typed_key),
+        model_state=states_of([run.model], queries.activations())[run.model],
     )
 
 
@@ -247,7 +251,7 @@ def record_of(explanation: Explanation) -> list[tuple[str, str]]:
         ("run", f"{run.seq}, decided {format_time(run.decided_ns)}"),
         ("rule", f"{run.rule}, score {run.score}, alpha {run.alpha:g}"),
         ("threshold", explanation.threshold),
-        ("model", run.model),
+        ("model", f"{run.model} ({explanation.model_state} now)"),
         ("degree when evaluated", str(explanation.degree)),
         ("chain entry", f"{seal.n}, hash {seal.hash}" if seal else "none"),
         *(

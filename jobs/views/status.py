@@ -88,6 +88,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
 def _model_json(model: ModelRecord) -> dict[str, Any]:
     return {
         "version": model.version,
+        "state": model.state,
         "trained": format_time(model.trained_ns),
         "network": model.network,
         "classes": model.classes,

@@ -7,7 +7,7 @@ from ringfence.connector.errors import ModelError, StoreError
 from ringfence.connector.keys import decode_key
 from ringfence.connector.neo4j.read.sync import sync_mirror
 from ringfence.connector.store import corrections, predictions, tables
-from ringfence.connector.store.models import members, newest_manifest
+from ringfence.connector.store.models import active_manifest, members
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.reconcile import run_reconcile
@@ -34,7 +34,7 @@ def trained(grown):
 
 def version_and_classes(workspace):
     model = model_files.load_model(
-        workspace.models, newest_manifest(workspace.store, workspace.project)
+        workspace.models, active_manifest(workspace.store, workspace.project)
     )
     return model.version, model.classes
 
@@ -73,7 +73,7 @@ def keys_of(workspace, seq):
 
 def computed(workspace, seq, known):
     """p-values of a run's nodes, computed again with these calibration nodes."""
-    recorded = newest_manifest(workspace.store, workspace.project)
+    recorded = active_manifest(workspace.store, workspace.project)
     model = model_files.load_model(workspace.models, recorded)
     mirror = sync_mirror(workspace.reader(lambda *_: None)).mirror
     graph = inference.inference_graph(mirror, workspace.mapping)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from ringfence.connector.store import predictions
-from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
@@ -104,7 +104,7 @@ def test_a_project_of_the_first_version_goes_on(first_version, settings, tmp_pat
         workspace.graph.run(ARRIVE)
         scored = run_scoring(workspace)
         assert (scored.evaluated, scored.run.model) == (20, made["version"])
-        assert json.loads(newest_manifest(workspace.store, workspace.project))["classes"]
+        assert json.loads(active_manifest(workspace.store, workspace.project))["classes"]
         workspace.graph.run("MATCH (n:Account) WHERE n.id > 9010 SET n.kind = 'mule'")
         audited = run_audit(workspace)
         assert audited.newly_known == 10

@@ -15,7 +15,7 @@ from ringfence.connector.keys import encode_key
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.store import tables
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.models import members, newest_manifest
+from ringfence.connector.store.models import active_manifest, members
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
@@ -28,7 +28,7 @@ TOLERANCE = 1e-5  # of scores; a p-value may move by one rank
 
 def wrong_classes(case: Case) -> list[str]:
     """Calibration nodes that count otherwise than the graph says."""
-    manifest = json.loads(newest_manifest(case.store, case.name))
+    manifest = json.loads(active_manifest(case.store, case.name))
     version, classes = manifest["version"], manifest["classes"]
     counted = {
         one.node_key: classes[one.class_index]
@@ -75,7 +75,7 @@ def _compute(
     """Scores, p-values and the number of calibration nodes for each key."""
     reader = GraphReader(workspace.graph, workspace.mapping, folder, 1_000, 0.0)
     mirror = sync_mirror(reader, whole=True).mirror
-    recorded = newest_manifest(workspace.store, workspace.project)
+    recorded = active_manifest(workspace.store, workspace.project)
     model = load_model(workspace.models, recorded)
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]

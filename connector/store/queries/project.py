@@ -25,6 +25,11 @@ from ringfence.connector.store import corrections
 from ringfence.connector.store import coverage as coverage_rows
 from ringfence.connector.store import schedule as scheduled_jobs
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.activations import (
+    Activation,
+    activations_of,
+    states_of,
+)
 from ringfence.connector.store.queries.records import (
     LeaseState,
     ModelRecord,
@@ -202,9 +207,24 @@ class ProjectQueries:
     # -- models, quarantine, alarms, schedule ---------------------------------------------------
 
     def models(self) -> list[ModelRecord]:
-        """Return the model versions with their manifests, oldest first."""
+        """Return the model versions with their manifests and states, oldest first."""
         query = select(model).where(model.c.project == self.project).order_by(model.c.trained_ns)
-        return [_model(row) for row in self.rows(query)]
+        rows = self.rows(query)
+        states = states_of([row["version"] for row in rows], self.activations())
+        return [_model(row, states[row["version"]]) for row in rows]
+
+    def activations(self) -> list[Activation]:
+        """Return every change of the model version in use, oldest first."""
+        return activations_of(self.store, self.project)
+
+    def runs_by_model(self) -> dict[str, tuple[int, int]]:
+        """Return how many runs each model version made, and how many nodes it evaluated."""
+        query = (
+            select(run.c.model, func.count(), func.sum(run.c.n_evaluated))
+            .where(run.c.project == self.project)
+            .group_by(run.c.model)
+        )
+        return {row[0]: (int(row[1]), int(row[2])) for row in self.records(query, tuple)}
 
     def quarantine(self) -> list[QuarantineReason]:
         """Return reasons with the number of nodes, the most frequent first."""
@@ -295,8 +315,8 @@ def _monitor_state(row: Row) -> MonitorState:
     return MonitorState(row["seq"], row["model"], scores, watch)
 
 
-def _model(row: Row) -> ModelRecord:
-    return ModelRecord(**row | {"manifest": json.loads(row["manifest"])})
+def _model(row: Row, state: str) -> ModelRecord:
+    return ModelRecord(**row | {"manifest": json.loads(row["manifest"]), "state": state})
 
 
 def _alarm_event(row: Row) -> StoredAlarmEvent:

@@ -66,12 +66,13 @@ class ProjectCounts:
 
 @dataclass(frozen=True, slots=True)
 class ModelRecord:
-    """A model version with its manifest, as JSON values."""
+    """A model version with its manifest, as JSON values; `state` says whether it is in use."""
 
     project: str
     version: str
     trained_ns: int
     manifest: Mapping[str, Any]
+    state: str
 
     @property
     def network(self) -> str:

@@ -37,6 +37,7 @@ from ringfence.connector.store.coverage import mark_facts
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.first_seen import nodes_by_time
 from ringfence.connector.store.groups import groups_of_run
+from ringfence.connector.store.lifecycle.activations import Activation, read_activations
 from ringfence.connector.store.models import MEMBER
 from ringfence.connector.store.tables import (
     alarm,
@@ -73,7 +74,8 @@ class AuditRecord:
     says in words where the key was rotated last, empty where it never was.
     `run_columns` holds the rows of the table `run` by number, `models` those of `model` by version;
     `lease` is the project's row, None before the first lease; `mark` what the chain would say of
-    the row of `audit_mark`, None before the first audit.
+    the row of `audit_mark`, None before the first audit; `activations` every change of the model
+    version in use, oldest first.
     """
 
     entries: tuple[ChainEntry, ...]
@@ -86,6 +88,7 @@ class AuditRecord:
     alarm_events: Mapping[int, Row]
     lease: Row | None
     mark: Mapping[str, Any] | None
+    activations: tuple[Activation, ...]
 
     def bodies(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """Yield the bodies of the entries of one kind, oldest first."""
@@ -121,6 +124,7 @@ class RecordReader:
             alarm_events={row["n"]: row for row in self._rows(alarm_event)},
             lease=leases[0] if leases else None,
             mark=None if mark is None else mark_facts(mark),
+            activations=tuple(read_activations(self.connection, self.project)),
         )
 
     def predictions(self, seq: int) -> list[Row]:

@@ -1,7 +1,8 @@
 """Whether the record that a run would rest on is the one that the chain sealed; cheap.
 
 `ringfence score` and `ringfence audit` ask at their start: for the newest entry of the chain, and
-for manifest, members and corrections of the newest model. `ringfence verify` compares everything.
+for manifest, members and corrections of the model in use, and whether the chain has that one as in
+use. `ringfence verify` compares everything.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from sqlalchemy import Connection, func, select
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import chain, corrections
 from ringfence.connector.store.calibration.joined import all_joined_digest
+from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.lifecycle.activations import SEALED_MARK, active_version
 from ringfence.connector.store.models import stored_member_digests
 from ringfence.connector.store.tables import audit, model
 from ringfence.connector.store.trail.rotation import is_sealed
@@ -25,15 +28,23 @@ def require_sound_record(writer: Writer) -> None:
     """Raise `StoreError` with what differs; a project without a model has nothing to differ."""
     project = writer.lease.project
     with writer.store.reading() as connection:
-        newest = connection.execute(
-            select(model)
-            .where(model.c.project == project)
-            .order_by(model.c.trained_ns.desc(), model.c.version.desc())
-            .limit(1)
-        ).first()
         difference = _chain_difference(connection, project, writer.key)
-        if difference is None and newest is not None:
-            difference = _model_difference(connection, project, writer.key, newest)
+        if difference is None:
+            difference = _activation_difference(connection, project, writer.key)
+        active = active_version(connection, project)
+        if difference is None and active is not None:
+            difference = _model_difference(connection, project, writer.key, active)
+    _refuse(difference)
+
+
+def require_sound_model(writer: Writer, version: str) -> None:
+    """Raise `StoreError` where a version is not as it was trained, and its record since."""
+    with writer.store.reading() as connection:
+        difference = _model_difference(connection, writer.lease.project, writer.key, version)
+    _refuse(difference)
+
+
+def _refuse(difference: str | None) -> None:
     if difference is not None:
         raise StoreError(
             found=difference,
@@ -65,13 +76,33 @@ def _chain_difference(connection: Connection, project: str, key: bytes) -> str |
     return None
 
 
-def _model_difference(connection: Connection, project: str, key: bytes, newest: Any) -> str | None:
-    version = newest.version
-    body, _ = _newest_sealed(connection, project, key, "trained")
+def _activation_difference(connection: Connection, project: str, key: bytes) -> str | None:
+    """Compare the version in use with the newest entry that took one into use."""
+    active = active_version(connection, project)
+    mark = f"%{SEALED_MARK}%"
+    body, difference = _newest_sealed(connection, project, key, "%", mark)
+    if body is None and difference is None:  # in older versions every training did
+        body, difference = _newest_sealed(connection, project, key, "trained")
+    if difference is not None:
+        return difference
+    if body is None:
+        nothing = f"the audit chain has no entry that fits for model {active}"
+        return None if active is None else nothing
+    recorded = body["activation"]["version"] if "activation" in body else body["version"]
+    if recorded != active:
+        return f"the active model is {active}, but the chain has {recorded} as such"
+    return None
+
+
+def _model_difference(connection: Connection, project: str, key: bytes, version: str) -> str | None:
+    query = select(model).where(model.c.project == project, model.c.version == version)
+    newest = connection.execute(query).first()
+    if newest is None:
+        return f"model {version} has no row"
+    like = f'%"version":{dumps(version)}%'
+    body, _ = _newest_sealed(connection, project, key, "trained", like)
     if body is None:
         return f"the audit chain has no entry that fits for model {version}"
-    if body["version"] != version:
-        return f"the newest model is {version}, but the chain has {body['version']} as such"
     if body["manifest_sha256"] != hashlib.sha256(newest.manifest.encode()).hexdigest():
         return f"the manifest of model {version} is not the one that was recorded"
     count, digests = stored_member_digests(connection, project, version)

@@ -7,6 +7,7 @@ from typing import Any
 
 from ringfence.connector.records import UNREADABLE, ChainEntry
 from ringfence.connector.store.chain import REKEYED
+from ringfence.connector.store.lifecycle import activations
 from ringfence.connector.store.trail import configuration
 from ringfence.connector.store.worklist import marks
 
@@ -40,6 +41,17 @@ def _alarms(facts: Facts) -> str:
     return f"{len(facts['states'])} alarm rules, {firing} firing"
 
 
+def _trained(facts: Facts) -> str:
+    state = "" if "state" not in facts else f", {facts['state']}"
+    return f"model {facts['version']} with {facts['members']} labelled nodes{state}"
+
+
+def _activated(facts: Facts) -> str:
+    one = facts["activation"]
+    was = f" in place of {one['was']}" if one["was"] else ""
+    return f"model {one['version']} is in use{was} ({one['how']}): {one['reason']}"
+
+
 DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "decided": _decided,
     "audited": _audited,
@@ -48,7 +60,8 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "corrections": lambda facts: (
         f"{facts['nodes']} calibration nodes of model {facts['version']} were corrected"
     ),
-    "trained": lambda facts: f"model {facts['version']} with {facts['members']} labelled nodes",
+    "trained": _trained,
+    activations.KIND: _activated,
     "applied": lambda facts: f"run {facts['seq']} is in the graph",
     "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",
     "marked": lambda facts: f"groups are known up to run {facts['grouped_seq']}",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from ringfence.connector.errors import ModelError
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.migrate import require_sql
-from ringfence.connector.store.models import newest_manifest
+from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.promise import differences_from_new, terms_in_force
@@ -21,11 +21,19 @@ from ringfence.models.calibration.comparison import false_alarms_per_year
 def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     """A model is trained."""
     try:
-        manifest = json.loads(newest_manifest(store, settings.project))
+        manifest = json.loads(active_manifest(store, settings.project))
     except ModelError as error:
         yield Finding("warning", error.found, error.next_step)
         return
-    yield Finding("ok", "a model is trained")
+    models = ProjectQueries(store, settings.project).models()
+    yield Finding("ok", f"a model is trained; active: {manifest['version']}")
+    newer = [model.version for model in models if model.state == "candidate"]
+    if newer:
+        yield Finding(
+            "ok",
+            f"{len(newer)} candidates wait, the newest is {newer[-1]}",
+            f'ringfence promote {newer[-1]} --reason "…", to take it into use',
+        )
     terms = terms_in_force(settings.conformal, manifest)
     for warning in calibration_warnings(terms):
         yield Finding("warning", warning[0], warning[1])

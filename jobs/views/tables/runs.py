@@ -99,6 +99,7 @@ MODELS = TableView(
     "Models",
     (
         Column("version", "version"),
+        Column("state", "state"),
         Column("trained", "trained_ns", "time"),
         Column("network", "network"),
         Column("classes", "class_count", "int"),

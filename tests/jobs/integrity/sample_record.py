@@ -1,5 +1,6 @@
 """A made-up audit store with a chain, for tests that edit it."""
 
+import hashlib
 import os
 from contextlib import contextmanager
 from unittest import mock
@@ -7,11 +8,13 @@ from unittest import mock
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
-from ringfence.connector.records import Prediction
+from ringfence.connector.records import Member, Prediction
 from ringfence.connector.store import chain, predictions
 from ringfence.connector.store.chain import chain_key
-from ringfence.connector.store.engine import open_store
+from ringfence.connector.store.engine import dumps, open_store
 from ringfence.connector.store.lease import acquire, release
+from ringfence.connector.store.lifecycle.activations import record_activation
+from ringfence.connector.store.models import record_model
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.connector.store.trail.actor import acting_as
 from ringfence.connector.store.worklist.marks import record_mark
@@ -63,8 +66,19 @@ def project(request, folder, engine, appending=chain.append):
                     source = key_source(settings)
                     record_mark(store, "p", source, RETURNED, "anna", action, "seen")
                 record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
+                live_on(writer)
         yield store, settings
         store.close()
+
+
+def live_on(writer):
+    """A second model version, promoted and rolled back."""
+    counts = {"train": 1, "validation": 0, "calibration": 0}
+    manifest = dumps({"network": "GCN", "classes": ["retail", "mule"], "counts": counts})
+    digest = hashlib.sha256(manifest.encode()).hexdigest()
+    record_model(writer, "sample-2", manifest, digest, [Member("i:-1", "train", 0)])
+    record_activation(writer, "sample-2", "promoted", "it is better")
+    record_activation(writer, "sample-1", "rolled back", "it is not")
 
 
 @contextmanager

@@ -297,10 +297,49 @@ SQL_EDITS = {
     ),
     "model inserted": (
         "INSERT INTO model (project, version, trained_ns, manifest) "
-        "SELECT project, 'sample-2', trained_ns + 1, manifest FROM model",
+        "SELECT project, 'sample-3', trained_ns + 1, manifest FROM model "
+        "WHERE version = 'sample-1'",
         ["INSERT INTO member (project, version, node_key, role, class_index) "
-         "SELECT project, 'sample-2', node_key, role, class_index FROM member"],
-        "model sample-2 stands in SQL, but was never trained",
+         "SELECT project, 'sample-3', node_key, role, class_index FROM member "
+         "WHERE version = 'sample-1'"],
+        "model sample-3 stands in SQL, but was never trained",
+    ),
+    "candidate taken into use": (
+        "INSERT INTO activation SELECT project, 4, at_ns, 'sample-2', 'sample-1', how, reason, "
+        "actor FROM activation WHERE n = 2",
+        ["UPDATE run SET model = 'sample-2' WHERE seq = 3"],
+        "activation 4: model sample-2 was never taken into use",
+    ),
+    "rollback undone": (
+        "DELETE FROM activation WHERE n = 3",
+        [],
+        "activation 3: the row is gone, model sample-1 was in use",
+    ),
+    "activation.version": (
+        "UPDATE activation SET version = 'sample-2' WHERE n = 3",
+        ["UPDATE activation SET was = 'sample-2' WHERE n = 3"],
+        "activation 3: version changed",
+    ),
+    "activation.was": ("UPDATE activation SET was = NULL WHERE n = 2", [], "activation 2: was"),
+    "activation.how": (
+        "UPDATE activation SET how = 'promoted' WHERE n = 3",
+        [],
+        "activation 3: how changed",
+    ),
+    "activation.reason": (
+        "UPDATE activation SET reason = 'the board asked for it' WHERE n = 2",
+        ["UPDATE activation SET actor = '{}' WHERE n = 2"],
+        "reason changed",
+    ),
+    "activation.actor": (
+        "UPDATE activation SET actor = replace(actor, 'python', 'promote') WHERE n = 2",
+        [],
+        "activation 2: actor changed",
+    ),
+    "activation.at_ns": (
+        "UPDATE activation SET at_ns = at_ns + 1 WHERE n = 1",
+        [],
+        "activation 1: at_ns changed",
     ),
     "run.threshold": (
         "UPDATE run SET threshold = -0.5 WHERE seq = 2",

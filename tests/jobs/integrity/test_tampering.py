@@ -3,6 +3,7 @@
 One project per engine; an edit is made in a transaction, looked for in it, and rolled back.
 """
 
+import importlib
 import json
 
 import pytest
@@ -97,7 +98,7 @@ def test_the_matrix_is_not_smaller_than_it_says():
 
 ADDED = {
     "decided": ("degrees", "token"),
-    "trained": ("member_digests", "trained_ns"),
+    "trained": ("member_digests", "trained_ns", "state", "activation"),
     "classes": ("rows",),
     "audited": ("gone",),
     "rescored": ("rescored_ns", "model", "alpha"),
@@ -107,9 +108,10 @@ ADDED = {
 
 def append_as_before(connection, project_, key, kind, facts, *, append=chain.append):
     """Seal what versions up to 0.4 sealed."""
-    if kind not in ADDED and kind not in ("applied", "gone", "alarms", "grouped", "marked"):
+    dropped = ("applied", "gone", "alarms", "grouped", "marked", "activated")
+    if kind not in ADDED and kind not in dropped:
         return append(connection, project_, key, kind, facts)
-    if kind in ("applied", "gone", "alarms", "grouped", "marked"):
+    if kind in dropped:
         return ""
     if kind == "alarm" and "firing" not in (facts["was"], facts["state"]):
         return ""
@@ -122,7 +124,19 @@ def append_as_before(connection, project_, key, kind, facts, *, append=chain.app
 @pytest.fixture(params=ENGINES)
 def older(request, tmp_path):
     with project(request, tmp_path, request.param, append_as_before) as opened:
+        as_migrated(opened[0])
         yield opened
+
+
+def as_migrated(store):
+    """Bring the rows about versions in use to what a migration makes of an older store."""
+    with store.transaction() as connection:
+        connection.execute(text("DELETE FROM activation"))
+        connection.execute(text(revision_of_states().IN_USE_SINCE_TRAINING))
+
+
+def revision_of_states():
+    return importlib.import_module("ringfence.migrations.sql.versions.0012_activations")
 
 
 def test_a_record_of_an_older_version_is_clean_and_goes_on(older):

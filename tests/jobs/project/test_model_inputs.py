@@ -81,6 +81,6 @@ def test_a_model_from_before_runs_on_and_each_run_says_that_it_is_not_bound(grow
     directed = mapped(grown.workspace.settings, **CHANGES["relationships"])
     with open_workspace(directed) as workspace:
         assert run_scoring(workspace).evaluated > 0  # what a bound model refuses
-        train.run_training(workspace)
+        train.run_training(workspace, promote="other relationships")
     with pytest.raises(ConfigError, match="relationships is"):
         run_scoring(grown.workspace)

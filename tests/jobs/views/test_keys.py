@@ -23,7 +23,7 @@ HEADERS = {
     "runs": "run,decided,state,evaluated,waiting,rule,alpha,threshold,calibration,model,settings",
     "thresholds": "run,NodeEx,EdgeEx,naive,calibration,effective",
     "drift": "run,distance of scores,new classes watched,mean p",
-    "models": "version,trained,network,classes,train,validation,calibration,weights",
+    "models": "version,state,trained,network,classes,train,validation,calibration,weights",
     "quarantine": "reason,nodes",
     "corrections": "noticed,node,was,is,why,model",
     "schedule": "job,when,due,ended,outcome,words",
@@ -94,8 +94,8 @@ def test_report_json_has_the_columns_and_what_is_computed_from_them(project, tmp
     assert keys["runs"] == keys["thresholds"] == light
     assert json.loads(body["tables"]["runs"][0]["timings"])  # text, as it stands in SQL
     assert keys["drift"] == ["seq", "distance", "new", "mean_p"]
-    assert keys["models"] == [*names(tables.model), "network", "class_count", "weights", "train",
-                              "validation", "calibration"]  # fmt: skip
+    assert keys["models"] == [*names(tables.model), "state", "network", "class_count", "weights",
+                              "train", "validation", "calibration"]  # fmt: skip
     assert keys["chain"] == [*names(tables.audit), "kind", "what", "at_ns", "actor"]
     assert keys["alarms"] == names(tables.alarm)
     assert keys["quarantine"] == ["reason", "nodes"]
@@ -107,14 +107,14 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(status) == ["project", "models", "watermark", "working", "runs", "unfinished",
                             "evaluated", "unknown", "quarantine", "coverage", "chain_entries",
                             "schedule", "totals", "alarms", "verdict"]  # fmt: skip
-    assert list(status["models"][0]) == ["version", "trained", "network", "classes", "train",
-                                         "validation", "calibration"]  # fmt: skip
+    assert list(status["models"][0]) == ["version", "state", "trained", "network", "classes",
+                                         "train", "validation", "calibration"]  # fmt: skip
     assert list(status["runs"][0]) == [*names(tables.run), "decided"]
     assert list(status["coverage"][0]) == names(tables.coverage)
     explanation = json.loads(json.dumps(explain(queries, "account 1-1").as_json()))
     assert list(explanation) == ["key", "typed_key", "words", "classes", "p_values", "alpha",
-                                 "degree", "in_graph", "run", "chain", "history", "groups",
-                                 "neighbours"]  # fmt: skip
+                                 "degree", "in_graph", "run", "model_state", "chain", "history",
+                                 "groups", "neighbours"]  # fmt: skip
     assert list(explanation["p_values"][0]) == ["class", "p", "in_set", "level", "calibration"]
     assert list(explanation["run"]) == names(tables.run)
     assert list(explanation["chain"]) == ["n", "hash"]

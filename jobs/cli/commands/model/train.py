@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence
 from ringfence.jobs.cli.options import AsJson, Config
@@ -11,8 +13,18 @@ if TYPE_CHECKING:
     from ringfence.jobs.training.train import TrainReport
 
 
-def train(config: Config = None, as_json: AsJson = False) -> None:
-    """Train a new model version on the labelled nodes and set its calibration nodes aside."""
+def train(
+    promote: Annotated[
+        bool, typer.Option("--promote", help="Take it into use at once; needs a --reason.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="Why it is taken into use at once; goes on record.")
+    ] = None,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Train a new model version: a candidate, until `promote` takes it into use."""
+    _require_reason(promote, reason)
     with open_with_progress(config, "training") as (workspace, report):
         from ringfence.jobs.training.train import run_training
 
@@ -22,6 +34,7 @@ def train(config: Config = None, as_json: AsJson = False) -> None:
             report,
             lambda epoch: report("training, epochs", epoch.number + 1, most),
             _say_nothing if as_json else say_sentence,
+            reason if promote else None,
         )
     print_report(trained, as_json, print_training)
 
@@ -45,3 +58,20 @@ def print_training(trained: TrainReport) -> None:
         say_sentence(sentence)
     for difference in trained.differences:
         say(f"Changed: {difference}.")
+    if trained.state == "candidate":
+        say(
+            f"It is a candidate: runs go on with the model in use. To take it into use: "
+            f'ringfence promote {trained.version} --reason "…"'
+        )
+
+
+def _require_reason(promote: bool, reason: str | None) -> None:
+    from ringfence.connector.errors import ConfigError
+
+    if promote == bool(reason and reason.strip()):
+        return
+    raise ConfigError(
+        found="--promote without a --reason" if promote else "--reason without --promote",
+        needed="both, to take the new model into use at once; or none of the two",
+        next_step='ringfence train --promote --reason "new mapping"',
+    )

@@ -36,6 +36,9 @@ def print_status(current: Status) -> None:
         f"Project {current.project}: read up to {current.watermark}; "
         f"{current.chain_entries} audit entries."
     )
+    for model in current.models:
+        if model.state == "active":
+            say(f"Active model: {model.version}.")
     if current.runs:
         say(f"Promise in force: {promise_of_run(current.runs[-1])}.")
         if shift_of_run(current.runs[-1]):
@@ -83,10 +86,11 @@ def _print_models(models: Sequence[ModelRecord]) -> None:
     counts = ("train", "validation", "calibration")
     table(
         "Models",
-        ("version", "trained", "network", "classes", *counts),
+        ("version", "state", "trained", "network", "classes", *counts),
         [
             (
                 model.version,
+                model.state,
                 format_time(model.trained_ns),
                 model.network,
                 len(model.classes),

@@ -32,7 +32,7 @@ EDITS = {
     "UPDATE model SET manifest = '{}'": "manifest of model sample-1 is not the one",
     "UPDATE member SET class_index = class_index + 1 WHERE role = 'calibration'": "members of",
     "DELETE FROM member WHERE role = 'calibration'": "has 70 members, but 90 were recorded",
-    "INSERT INTO model SELECT project, 'b', trained_ns + 1, manifest FROM model": "newest model",
+    "DELETE FROM activation": "the active model is None, but the chain has sample-1",
     "UPDATE audit SET body = '{}' WHERE n = (SELECT max(n) FROM audit)": "does not fit",
     "DELETE FROM audit WHERE n = 2": "entries before it are missing",
     "DELETE FROM audit": "no entry that fits for model sample-1",

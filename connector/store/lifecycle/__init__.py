@@ -1,0 +1,1 @@
+"""Which model version is in use, and which was when."""

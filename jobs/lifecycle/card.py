@@ -1,0 +1,201 @@
+"""`ringfence models show`: a model's card, as values; `card_page` writes it as a page.
+
+Everything is read from the audit store: the manifest as it was sealed at the training, and what
+became of the version since.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ringfence.connector.store import migrate
+from ringfence.connector.store.corrections import newest_corrections
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.records import ModelRecord
+from ringfence.connector.times import format_time
+from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
+from ringfence.jobs.project.promise import FIRST_TERMS, MANIFEST_KEY
+from ringfence.jobs.views.charts import score_distances
+
+Rows = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a card: names and values."""
+
+    title: str
+    rows: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCard:
+    """A model version for whoever has to judge it: what it is, what it may be used for, its life.
+
+    `facts` has the same as JSON values, with the whole manifest.
+    """
+
+    version: str
+    project: str
+    state: str
+    sections: tuple[Section, ...]
+    facts: Mapping[str, Any]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `ringfence models show --json` prints."""
+        return dict(self.facts)
+
+
+def read_card(store: Store, project: str, version: str) -> ModelCard:
+    """Return the card of a version, named whole or by its beginning."""
+    migrate.require_sql(store)
+    queries = ProjectQueries(store, project)
+    models = {model.version: model for model in queries.models()}
+    model = models[choose_version(list(models), version)]
+    activations = queries.activations()
+    done = queries.runs_by_model().get(model.version, (0, 0))
+    summary = summarise(model, activations, queries.totals(), done)
+    corrected = newest_corrections(store, project, model.version)
+    life = tuple(
+        (f"{one.how}, {format_time(one.at_ns)}", _describe_use(one.reason, one.actor))
+        for one in activations
+        if one.version == model.version
+    )
+    drift = _drift(queries, model.version)
+    sections = (
+        Section("Model", _model_rows(model)),
+        Section("Data", _data_rows(model)),
+        Section("How good it is", _metric_rows(model)),
+        Section("Promise", _promise_rows(model)),
+        Section("In use", life or (("never", "the version is a candidate"),)),
+        Section("Since then", _since_rows(summary, len(corrected), drift)),
+        Section("Known limits", _limit_rows(model, summary)),
+    )
+    facts = {
+        "version": model.version,
+        "project": project,
+        "state": model.state,
+        "summary": summary.as_json(),
+        "corrected_calibration_nodes": len(corrected),
+        "drift_of_scores": drift,
+        "sections": {one.title: [list(row) for row in one.rows] for one in sections},
+        "manifest": model.manifest,
+    }
+    return ModelCard(model.version, project, model.state, sections, facts)
+
+
+def _model_rows(model: ModelRecord) -> Rows:
+    manifest = model.manifest
+    options = ", ".join(f"{name} {value}" for name, value in manifest.get("options", {}).items())
+    rows = [
+        ("version", model.version),
+        ("state", model.state),
+        ("trained", format_time(model.trained_ns)),
+        ("network", f"{model.network} ({options})" if options else model.network),
+        ("weights, SHA-256", model.weights_sha256 or "not recorded"),
+        ("software", f"ringfence {manifest.get('software', 'unknown')}"),
+        ("seed", str(manifest.get("seed", "unknown"))),
+    ]
+    if "best_epoch" in manifest:
+        rows.append(("best epoch", str(manifest["best_epoch"])))
+    return tuple(rows)
+
+
+def _data_rows(model: ModelRecord) -> Rows:
+    data = model.manifest.get("data", {})
+    rows = [(f"{role} nodes", f"{count:,}") for role, count in model.counts.items()]
+    if data:
+        rows += [
+            ("nodes in the graph", f"{data['nodes']:,}"),
+            ("relationships", f"{data['relationships']:,}"),
+            (
+                "labelled nodes were created",
+                f"{format_time(data['first_ns'])} to {format_time(data['last_ns'])}",
+            ),
+        ]
+    counts = data.get("classes", {})
+    rows += [
+        (f"class {name}", f"{counts[name]:,} labelled nodes" if name in counts else "")
+        for name in model.classes
+    ]
+    parts = model.manifest.get("mapping", {}).get("parts", {})
+    rows += [(f"[graph] {name}", json.dumps(value)) for name, value in parts.items()]
+    return tuple(rows)
+
+
+def _metric_rows(model: ModelRecord) -> Rows:
+    metrics = model.manifest.get("metrics")
+    if not metrics:
+        return (("not recorded", "the model was trained before its manifest kept metrics"),)
+    names = {"validation_accuracy": "validation", "calibration_accuracy": "calibration"}
+    return tuple(
+        (f"accuracy, {role}", f"{metrics[name]:.3f} of {model.counts[role]:,} nodes")
+        for name, role in names.items()
+        if name in metrics
+    )
+
+
+def _promise_rows(model: ModelRecord) -> Rows:
+    terms = FIRST_TERMS.as_manifest() | dict(model.manifest.get(MANIFEST_KEY, {}))
+    evaluation = model.manifest.get("evaluation", {}).get("words", "not recorded")
+    rows = [(name.replace("_", " "), str(value)) for name, value in terms.items()]
+    return (*rows, ("time of evaluation", evaluation))
+
+
+def _since_rows(summary: VersionSummary, corrected: int, drift: float | None) -> Rows:
+    coverage = (
+        "no class of an evaluated node is known yet"
+        if summary.coverage is None
+        else f"{100 * summary.coverage:.1f} % of {summary.known:,} nodes of known class, verdict "
+        f"{summary.verdict}"
+    )
+    return (
+        ("runs", f"{summary.runs:,}"),
+        ("nodes evaluated", f"{summary.evaluated:,}"),
+        ("coverage", coverage),
+        ("calibration nodes corrected since the training", f"{corrected:,}"),
+        (
+            "drift of the calibration scores",
+            "no run yet"
+            if drift is None
+            else f"{drift:.3f} between its first and its last run (earth mover's distance)",
+        ),
+    )
+
+
+def _limit_rows(model: ModelRecord, summary: VersionSummary) -> Rows:
+    rows = [
+        (
+            "what is promised",
+            "coverage over nodes, not for a single node; a node's first set alone",
+        ),
+        ("classes", f"it knows {len(model.classes)}; a node of another class is always missed"),
+    ]
+    counts = model.manifest.get("data", {}).get("classes", {})
+    if counts:
+        rarest = min(counts, key=lambda name: counts[name])
+        rows.append(("rarest class", f"{rarest}: {counts[rarest]:,} labelled nodes"))
+    if summary.coverage is None:
+        rows.append(("not yet seen", "its coverage on nodes that arrived after the training"))
+    if "mapping" not in model.manifest:
+        rows.append(("not bound", "a changed label, feature or relationship type is not noticed"))
+    return tuple(rows)
+
+
+def _describe_use(reason: str, actor: str) -> str:
+    who = json.loads(actor)
+    if not who:
+        return reason
+    user = f"{who['user']}, " if who.get("user") else ""
+    return f"{reason} (by {user}{who.get('host', '')}, ringfence {who.get('verb', '')})"
+
+
+def _drift(queries: ProjectQueries, version: str) -> float | None:
+    """How far the calibration scores of a version's last run are from those of its first."""
+    states = [state for state in queries.monitor_states() if state.model == version]
+    distances = score_distances(states)
+    return None if not distances else distances[-1].distance

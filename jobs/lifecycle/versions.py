@@ -1,0 +1,141 @@
+"""`ringfence models`: every version with its state, its data, how good it is, and what it did."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.records import StoredCoverage
+from ringfence.connector.store import migrate
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.activations import Activation
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.records import ModelRecord, as_row
+from ringfence.connector.times import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class VersionSummary:
+    """One model version at a glance.
+
+    `coverage` is over the nodes of known class that it evaluated, at its runs' first alpha, and
+    `verdict` the worst word about it; both None before an audit. `accuracy` is that on calibration
+    nodes at the training, None where an older version did not keep it.
+    """
+
+    version: str
+    state: str
+    trained: str
+    network: str
+    classes: int
+    train: int
+    validation: int
+    calibration: int
+    accuracy: float | None
+    runs: int
+    evaluated: int
+    known: int
+    coverage: float | None
+    verdict: str | None
+    in_use_since: str | None
+    reason: str | None
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the values under the keys of `ringfence models --json`."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVersions:
+    """A project's model versions, oldest first, and every change of the one in use."""
+
+    project: str
+    active: str | None
+    versions: tuple[VersionSummary, ...]
+    activations: tuple[Activation, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return what `ringfence models --json` prints."""
+        return {
+            "project": self.project,
+            "active": self.active,
+            "versions": [one.as_json() for one in self.versions],
+            "activations": [
+                as_row(one) | {"at": format_time(one.at_ns)} for one in self.activations
+            ],
+        }
+
+
+def read_versions(store: Store, project: str) -> ModelVersions:
+    """Return the model versions of a project, from the audit store alone."""
+    migrate.require_sql(store)
+    queries = ProjectQueries(store, project)
+    activations, totals, done = queries.activations(), queries.totals(), queries.runs_by_model()
+    versions = tuple(
+        summarise(model, activations, totals, done.get(model.version, (0, 0)))
+        for model in queries.models()
+    )
+    active = activations[-1].version if activations else None
+    return ModelVersions(project, active, versions, tuple(activations))
+
+
+def choose_version(versions: list[str], text: str) -> str:
+    """Return the version of this name, or the only one that begins so.
+
+    >>> choose_version(["20260101-ab", "20260102-cd"], "20260102")
+    '20260102-cd'
+    """
+    fitting = [version for version in versions if version.startswith(text)]
+    if text in versions:
+        return text
+    if len(fitting) == 1 and text:
+        return fitting[0]
+    known = ", ".join(fitting if text and fitting else versions) or "none"
+    raise ModelError(
+        found=f"{len(fitting) if text else 0} model versions begin with {text!r}",
+        needed=f"one of: {known}",
+        next_step="ringfence models",
+    )
+
+
+def summarise(
+    model: ModelRecord,
+    activations: list[Activation],
+    totals: list[StoredCoverage],
+    done: tuple[int, int],
+) -> VersionSummary:
+    """Return one version at a glance."""
+    own = [total for total in totals if total.model == model.version and total.first_alpha]
+    known, covered = sum(one.known for one in own), sum(one.covered for one in own)
+    taken = [one for one in activations if one.version == model.version]
+    counts = model.counts
+    return VersionSummary(
+        version=model.version,
+        state=model.state,
+        trained=format_time(model.trained_ns),
+        network=model.network,
+        classes=len(model.classes),
+        train=counts["train"],
+        validation=counts["validation"],
+        calibration=counts["calibration"],
+        accuracy=_finite(model.manifest.get("metrics", {}).get("calibration_accuracy")),
+        runs=done[0],
+        evaluated=done[1],
+        known=known,
+        coverage=covered / known if known else None,
+        verdict=_worst(own),
+        in_use_since=format_time(taken[-1].at_ns) if model.state == "active" else None,
+        reason=taken[-1].reason if taken else None,
+    )
+
+
+def _worst(totals: list[StoredCoverage]) -> str | None:
+    order = {"broken": 2, "watch": 1}
+    worst = max(totals, key=lambda one: (order.get(one.verdict, 0), one.seq), default=None)
+    return None if worst is None else worst.verdict
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
