@@ -107,13 +107,17 @@ class SampledRelation:
 
 @dataclass(frozen=True, slots=True)
 class LabelSample:
-    """A label, how many nodes carry it, and what a sample of them has."""
+    """A label, how many nodes carry it, and what a sample of them has.
+
+    `degrees` are the relationships of each sampled node, as far as they were looked at.
+    """
 
     name: str
     count: int
     properties: dict[str, SampledProperty]
     relations: tuple[SampledRelation, ...]
     unique: frozenset[str]
+    degrees: tuple[int, ...] = ()
 
     @property
     def sampled(self) -> int:
@@ -145,17 +149,22 @@ def sample_label(graph: Graph, label: str, count: int, nodes: int = SAMPLE_NODES
     ids = [row["id"] for row in rows]
     unique = frozenset(row["name"] for row in graph.read(UNIQUE, label=label))
     ordered = dict(sorted(properties.items()))
-    return LabelSample(label, count, ordered, _sample_relations(graph, ids), unique)
+    relations, degrees = _sample_relations(graph, ids)
+    return LabelSample(label, count, ordered, relations, unique, degrees)
 
 
-def _sample_relations(graph: Graph, ids: list[str]) -> tuple[SampledRelation, ...]:
+def _sample_relations(
+    graph: Graph, ids: list[str]
+) -> tuple[tuple[SampledRelation, ...], tuple[int, ...]]:
     place = {id_: at for at, id_ in enumerate(ids)}
     has: dict[tuple[str, bool, str], list[bool]] = {}
     counts: Counter[tuple[str, bool, str]] = Counter()
+    degrees = [0] * len(ids)
     query = RELATIONSHIPS.format(neighbours=MAX_NEIGHBOURS)
     for row in graph.read(query, ids=ids):
         if row["type"] in OUR_TYPES:
             continue
+        degrees[place[row["id"]]] += int(row["n"])
         for label in row["labels"]:
             if label.startswith(OURS):
                 continue
@@ -163,7 +172,8 @@ def _sample_relations(graph: Graph, ids: list[str]) -> tuple[SampledRelation, ..
             has.setdefault(key, [False] * len(ids))[place[row["id"]]] = True
             counts[key] += int(row["n"])
     found = [SampledRelation(*key, tuple(flags), counts[key]) for key, flags in has.items()]
-    return tuple(sorted(found, key=lambda one: (-one.relationships, one.type, one.label)))
+    ordered = sorted(found, key=lambda one: (-one.relationships, one.type, one.label))
+    return tuple(ordered), tuple(degrees)
 
 
 def sample_relationship(

@@ -25,21 +25,21 @@ from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.dashboard.server import changed, run_server, show_in_browser
 from ringfence.jobs.project.workspace import Workspace, open_workspace
-from ringfence.jobs.samples.accounts import (
-    SAMPLE_MAPPING,
-    Batch,
-    batches,
-    reveal,
-    sample_toml,
+from ringfence.jobs.samples.accounts import Batch, batches
+from ringfence.jobs.samples.payments import (
+    PAYMENTS_TOML,
+    load_accounts,
+    load_merchants,
+    reveal_kinds,
 )
-from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.scoring.score import RunReport, run_scoring
 from ringfence.jobs.training.train import TrainReport, run_training
-from ringfence.models.sample.accounts import SampleGraph, sample_graph
+from ringfence.models.sample.payments import PaymentGraph, payment_graph
 
-QUERY = """MATCH (a:Account)-[r:MAY_BE]->(c:RingfenceClass {name: 'mule'})
+QUERY = """MATCH (d:Device)<-[:USES]-(a:Account)-[r:MAY_BE]->(:RingfenceClass {name: 'mule'})
 WHERE r.p > 0.2
-RETURN a.id AS account, round(r.p, 3) AS p ORDER BY p DESC LIMIT 5"""
+RETURN d.id AS device, d.system AS system, d.emulated AS emulated, count(a) AS accounts
+ORDER BY accounts DESC, device LIMIT 5"""
 LABELLED_SHARE = 0.5  # of the first accounts: their kind is known
 KNOWN_LATER_SHARE = 0.8  # of evaluated accounts: their kind becomes known, a batch later
 
@@ -67,7 +67,9 @@ class DemoView(Protocol):
     def opened(self, workspace: Workspace) -> None:
         """Both stores are open and migrated."""
 
-    def loaded(self, accounts: int, payments: int, known: int) -> None:
+    def loaded(
+        self, accounts: int, devices: int, merchants: int, relationships: int, known: int
+    ) -> None:
         """The first accounts are in the graph."""
 
     def trained(self, training: TrainReport) -> None:
@@ -96,7 +98,7 @@ def run_demo(
         bulk.delete_all_nodes(workspace.graph)
         migrate_sql(workspace.store)
         migrate_graph(workspace.graph)
-        create_user_indexes(workspace.graph, SAMPLE_MAPPING)
+        create_user_indexes(workspace.graph, workspace.mapping)
         view.opened(workspace)
         report = _run_line(workspace, folder, nodes, arriving, seed, view)
         view.finished(report, QUERY)
@@ -109,7 +111,7 @@ def _write_configuration(folder: Path) -> Settings:
     """Write the configuration; keep the server's folder, which is slow to make."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "ringfence.toml"
-    path.write_text(sample_toml("embedded", "demo", groups=("region",)), encoding="utf-8")
+    path.write_text(PAYMENTS_TOML, encoding="utf-8")
     settings = load(path)
     for name in ("projects", "models", "mirror", "forward"):  # the last three: of the first version
         shutil.rmtree(settings.engine.folder / name, ignore_errors=True)
@@ -127,14 +129,18 @@ def _open(settings: Settings, stack: ExitStack, view: DemoView) -> Workspace:
 def _run_line(
     workspace: Workspace, folder: Path, nodes: int, arriving: int, seed: int, view: DemoView
 ) -> DemoReport:
-    sample = sample_graph(nodes, seed=seed)
+    sample = payment_graph(nodes, seed=seed)
     portion = nodes // (2 * arriving)
-    first, *later = batches(sample, [nodes - arriving * portion] + [portion] * arriving)
+    first, *later = batches(sample.accounts, [nodes - arriving * portion] + [portion] * arriving)
     rng = np.random.default_rng(seed)
     labelled = rng.random(nodes) < LABELLED_SHARE
     with view.progress("loading the first accounts") as report:
-        load_batch(workspace.graph, sample, first, labelled, report)
-    view.loaded(len(first.nodes), len(first.edges), int(labelled[first.nodes].sum()))
+        load_merchants(workspace.graph, sample)
+        joined = load_accounts(workspace.graph, sample, first, labelled, report)
+    known = int(labelled[first.nodes].sum())
+    view.loaded(
+        len(first.nodes), _count_devices(sample, first), len(sample.merchants), joined, known
+    )
     training = _train(workspace, view)
     runs = [_score(workspace, view)]
     audit = None
@@ -142,12 +148,17 @@ def _run_line(
     for batch in later:
         _load_arrivals(workspace, sample, batch, view)
         runs.append(_score(workspace, view))
-        reveal(workspace.graph, sample, unknown[rng.random(len(unknown)) < KNOWN_LATER_SHARE])
+        reveal_kinds(workspace.graph, sample, unknown[rng.random(len(unknown)) < KNOWN_LATER_SHARE])
         unknown = batch.nodes
         audit = run_audit(workspace)
     audit = audit or run_audit(workspace)
     rows = tuple(row.data() for row in workspace.graph.read(QUERY))
     return DemoReport(str(folder), training, tuple(runs), audit, rows)
+
+
+def _count_devices(sample: PaymentGraph, batch: Batch) -> int:
+    """How many devices the accounts of a batch use."""
+    return len(np.unique(sample.uses[1, np.isin(sample.uses[0], batch.nodes)]))
 
 
 def _train(workspace: Workspace, view: DemoView) -> TrainReport:
@@ -160,9 +171,12 @@ def _train(workspace: Workspace, view: DemoView) -> TrainReport:
     return training
 
 
-def _load_arrivals(workspace: Workspace, sample: SampleGraph, batch: Batch, view: DemoView) -> None:
+def _load_arrivals(
+    workspace: Workspace, sample: PaymentGraph, batch: Batch, view: DemoView
+) -> None:
+    nobody = np.zeros(sample.accounts.nodes, np.bool_)
     with view.progress("new accounts") as report:
-        load_batch(workspace.graph, sample, batch, np.zeros(sample.nodes, bool), report)
+        load_accounts(workspace.graph, sample, batch, nobody, report)
 
 
 def _score(workspace: Workspace, view: DemoView) -> RunReport:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import TimeKind
@@ -26,6 +26,7 @@ from ringfence.jobs.setup.proposal.context import (
     propose_relations,
 )
 from ringfence.jobs.setup.proposal.keys import propose_key
+from ringfence.jobs.setup.proposal.rule import propose_rule
 
 LABELS_INSPECTED = 8
 LABELS_NAMED = 10
@@ -54,6 +55,7 @@ class Proposal:
     context: tuple[NodeProposal, ...]
     relations: tuple[RelationProposal, ...]
     left_out: tuple[LeftOut, ...]
+    rule: Choice
 
     @property
     def open_points(self) -> list[str]:
@@ -94,7 +96,8 @@ def propose(
     sample = sample_label(graph, name, counts[name])
     candidates = rank_classes(sample)
     class_ = _choose_class(name, sample, candidates, class_property, ask)
-    return _complete(graph, counts, chosen, sample, candidates, class_)
+    found = _complete(graph, counts, chosen, sample, candidates, class_)
+    return found if ask is None else replace(found, relations=ask_when_set(found.relations, ask))
 
 
 def _complete(
@@ -137,8 +140,20 @@ def _complete(
     return Proposal(
         label, key, class_, tuple(candidates), arrival.choice, arrival.created_at,
         arrival.time_kind, features, tuple(columns), tuple(around.nodes), tuple(relations),
-        tuple(left),
+        tuple(left), propose_rule(sample.degrees),
     )  # fmt: skip
+
+
+def ask_when_set(relations: tuple[RelationProposal, ...], ask: Ask) -> tuple[RelationProposal, ...]:
+    """Ask of each type that may come with the class when it is set."""
+    asked = []
+    for one in relations:
+        if one.after_evaluation:
+            question = f"Is {one.type} set before a node is evaluated, or after? ({one.why})"
+            answer = ask(question, ["before", "after"], "after")
+            one = replace(one, after_evaluation=answer == "after", why=f"set {answer}, by hand")
+        asked.append(one)
+    return tuple(asked)
 
 
 def _one_vector(

@@ -29,7 +29,7 @@ def as_toml(proposal: Proposal, project: str, uri: str, user: str) -> str:
     head = HEAD.format(project=toml(project), uri=toml(uri), user=toml(user))
     lines = [head, "[graph]"]
     lines += _one_label(proposal) if proposal.features else _several_labels(proposal)
-    lines += ["", "[conformal]", "alpha = 0.1", 'rule = "NodeEx"']
+    lines += ["", "[conformal]", "alpha = 0.1", _setting("rule", proposal.rule)]
     if proposal.left_out:
         lines += ["", "# Left out, and why:"]
         lines += [f"#   {comment(one.name)}: {comment(one.why)}" for one in proposal.left_out]

@@ -13,6 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence, tmp_path):
     done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
     for sentence in (
+        "devices",
+        "Trained typed_sage",
         "Thresholds move",
         "naive",
         "Coverage of the accounts",

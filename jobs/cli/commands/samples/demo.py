@@ -71,11 +71,14 @@ class ConsoleView:
         audit_url = workspace.settings.audit.url
         say(f"Neo4j runs at {workspace.graph.uri}, the audit store is {audit_url}")
 
-    def loaded(self, accounts: int, payments: int, known: int) -> None:
+    def loaded(
+        self, accounts: int, devices: int, merchants: int, relationships: int, known: int
+    ) -> None:
         """Say what the first batch holds."""
         say(
-            f"Loaded {accounts:,} accounts and {payments:,} payments; the kind of "
-            f"{known:,} of them is known."
+            f"Loaded {accounts:,} accounts with {devices:,} devices, {merchants:,} merchants and "
+            f"{relationships:,} relationships between them; their properties are amounts, "
+            f"categories, dates and gaps. The kind of {known:,} accounts is known."
         )
 
     def trained(self, training: TrainReport) -> None:
@@ -114,9 +117,12 @@ class ConsoleView:
 
 
 def _print_query(query: str, rows: tuple[dict[str, Any], ...]) -> None:
-    say("\nWhich accounts may be mules, at any level you like:\n")
+    say("\nWhich devices do accounts share that may be mules, at any level you like:\n")
     say(query + "\n")
-    table("", ["account", "p"], [[str(row["account"]), row["p"]] for row in rows])
+    names = list(rows[0]) if rows else []
+    table(
+        "", names, [["" if row[name] is None else str(row[name]) for name in names] for row in rows]
+    )
 
 
 def _print_next_steps(config: Path) -> None:

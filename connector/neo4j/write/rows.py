@@ -1,0 +1,73 @@
+"""Create nodes of any label from rows of properties, and join them by their keys: for samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+
+ROWS_PER_TRANSACTION = 10_000
+Row = Mapping[str, Any]
+Progress = Callable[[str, int, int], None]
+
+
+def create_rows(
+    graph: Graph,
+    label: str,
+    rows: Sequence[Row],
+    *,
+    stamp: str = "",
+    unless_key: str = "",
+    progress: Progress = lambda _what, _done, _all: None,
+) -> None:
+    """Create a node per row; a value of None is a property that is not there.
+
+    Args:
+        stamp: property that gets the server's clock, where one is named.
+        unless_key: a node that has this property's value already is left as it is.
+    """
+    create = f"CREATE (n:{quote(label)}) SET n += row"
+    if unless_key:
+        key = quote(unless_key)
+        create = f"MERGE (n:{quote(label)} {{{key}: row[$key]}}) ON CREATE SET n += row"
+    clock = f" SET n.{quote(stamp)} = datetime.realtime()" if stamp else ""
+    query = f"UNWIND $rows AS row {create}{clock}"
+    for done, part in _parts(rows):
+        graph.run(query, rows=part, key=unless_key)
+        progress("nodes written", done, len(rows))
+
+
+def join_rows(
+    graph: Graph,
+    source: tuple[str, str],
+    type_: str,
+    target: tuple[str, str],
+    pairs: Sequence[tuple[Any, Any]],
+    stamp: str,
+    progress: Progress = lambda _what, _done, _all: None,
+) -> None:
+    """Join existing nodes by their keys; `source` and `target` are (label, key)."""
+    (one, one_key), (two, two_key) = source, target
+    query = (
+        f"UNWIND $rows AS row MATCH (a:{quote(one)} {{{quote(one_key)}: row[0]}}) "
+        f"MATCH (b:{quote(two)} {{{quote(two_key)}: row[1]}}) "
+        f"CREATE (a)-[:{quote(type_)} {{{quote(stamp)}: datetime.realtime()}}]->(b)"
+    )
+    for done, part in _parts([list(pair) for pair in pairs]):
+        graph.run(query, rows=part)
+        progress("relationships written", done, len(pairs))
+
+
+def set_rows(graph: Graph, label: str, key: str, rows: Sequence[Row]) -> None:
+    """Set properties of nodes that exist; each row has the key."""
+    query = f"UNWIND $rows AS row MATCH (n:{quote(label)} {{{quote(key)}: row[$key]}}) SET n += row"
+    for _, part in _parts(rows):
+        graph.run(query, rows=part, key=key)
+
+
+def _parts(rows: Sequence[Any]) -> Iterator[tuple[int, Sequence[Any]]]:
+    for start in range(0, len(rows), ROWS_PER_TRANSACTION):
+        part = rows[start : start + ROWS_PER_TRANSACTION]
+        yield start + len(part), part

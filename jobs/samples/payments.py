@@ -1,0 +1,111 @@
+"""The sample graph of several labels in Neo4j: accounts arrive in batches, with their devices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.write.rows import Progress, create_rows, join_rows, set_rows
+from ringfence.jobs.samples.accounts import Batch
+from ringfence.models.sample.payments import PaymentGraph
+
+PAYMENTS_TOML = """# The demo's configuration; for your own graph `ringfence init` writes one.
+# Every setting: docs/configuration.md
+project = "demo"
+
+[neo4j]
+uri = "embedded"
+
+[audit]
+url = "sqlite:///.ringfence/audit.db"
+groups = ["region"]
+
+[graph]
+class_property = "kind"
+
+[[graph.nodes]]
+label = "Account"
+role = "classified"          # its nodes get prediction sets
+key = "id"
+created_at = "created_at"
+columns = ["balance", "country", "channel", "opened", "verified"]
+
+[[graph.nodes]]
+label = "Device"
+key = "id"
+columns = ["system", "emulated", "first_seen"]
+
+[[graph.nodes]]
+label = "Merchant"
+key = "name"
+columns = ["trade", "since", "rating"]
+
+[[graph.relationships]]
+from = "Account"
+type = "SENT_TO"
+to = "Account"
+created_at = "created_at"
+
+[[graph.relationships]]
+from = "Account"
+type = "USES"
+to = "Device"
+created_at = "created_at"
+
+[[graph.relationships]]
+from = "Account"
+type = "PAYS"
+to = "Merchant"
+created_at = "created_at"
+
+[conformal]
+alpha = 0.1
+rule = "NodeEx"
+"""
+ACCOUNT, DEVICE, MERCHANT = ("Account", "id"), ("Device", "id"), ("Merchant", "name")
+Flags = NDArray[np.bool_]
+
+
+def load_merchants(graph: Graph, sample: PaymentGraph) -> None:
+    """Write all merchants; they were there before any account."""
+    create_rows(graph, MERCHANT[0], list(sample.merchants))
+
+
+def load_accounts(
+    graph: Graph, sample: PaymentGraph, batch: Batch, labelled: Flags, progress: Progress
+) -> int:
+    """Write a batch of accounts with all that joins them; return how many relationships.
+
+    `labelled` says whose kind is known, bool over all accounts. A device is written with the first
+    account that uses it. The server stamps accounts and relationships on arrival.
+    """
+    names = sample.accounts.classes
+    rows = [
+        {**sample.columns[at], "kind": names[sample.accounts.y[at]] if labelled[at] else None}
+        for at in batch.nodes.tolist()
+    ]
+    create_rows(graph, ACCOUNT[0], rows, stamp="created_at", progress=progress)
+    here = np.zeros(sample.accounts.nodes, np.bool_)
+    here[batch.nodes] = True
+    uses, pays = (pairs[:, here[pairs[0]]] for pairs in (sample.uses, sample.pays))
+    devices = [sample.devices[at] for at in np.unique(uses[1]).tolist()]
+    create_rows(graph, DEVICE[0], devices, unless_key=DEVICE[1])
+    keys: dict[str, list[tuple[Any, Any]]] = {
+        "USES": [(a, sample.devices[b]["id"]) for a, b in uses.T.tolist()],
+        "PAYS": [(a, sample.merchants[b]["name"]) for a, b in pays.T.tolist()],
+        "SENT_TO": [tuple(pair) for pair in sample.accounts.edges[:, batch.edges].T.tolist()],
+    }
+    ends = {"USES": DEVICE, "PAYS": MERCHANT, "SENT_TO": ACCOUNT}
+    for type_, pairs in keys.items():
+        join_rows(graph, ACCOUNT, type_, ends[type_], pairs, "created_at", progress)
+    return sum(map(len, keys.values()))
+
+
+def reveal_kinds(graph: Graph, sample: PaymentGraph, accounts: NDArray[np.int64]) -> None:
+    """Let the kinds of some accounts become known."""
+    names = sample.accounts.classes
+    rows = [{"id": at, "kind": names[sample.accounts.y[at]]} for at in accounts.tolist()]
+    set_rows(graph, *ACCOUNT, rows)

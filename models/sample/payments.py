@@ -1,0 +1,159 @@
+"""The sample graph of several labels: accounts, their devices, the merchants they pay.
+
+Accounts and transfers between them are those of `sample_graph`. Around them stand devices and
+merchants; all have columns as a bank has them: amounts, categories, dates, flags, with gaps. Mules
+share devices, many of them emulated, and pay merchants that others seldom pay. Which neighbours and
+columns an account has follows from its class and the seed alone, never from when it arrives: the
+order of arrival says nothing, which is what NodeEx needs.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.sample.accounts import SampleGraph, sample_graph
+
+__all__ = ["PAYMENT_CLASSES", "PaymentGraph", "payment_graph"]
+
+Ints = NDArray[np.int64]
+Row = dict[str, Any]
+
+#: Kinds of accounts and their shares. A mule account passes on what a fraud ring collected.
+PAYMENT_CLASSES = {"retail": 0.42, "business": 0.26, "savings": 0.2, "mule": 0.12}
+TRANSFERS_PER_ACCOUNT = 12.0  # mean degree of the transfers between accounts
+ACCOUNTS_PER_MERCHANT = 20
+MAX_MERCHANTS_PAID = 4
+DEVICES_PER_ACCOUNT = 0.7
+FARM_SHARE = 0.03  # of the devices, which mules share
+FARMED = 0.55  # of a mule's devices are such ones
+LAST_DAY = dt.date(2026, 1, 1)
+
+#: By class: mean and spread of log(balance), and how the account came to the bank.
+BALANCE = ((7.2, 1.0), (8.8, 1.1), (9.2, 0.9), (7.0, 1.2))
+CHANNELS = ("branch", "app", "partner", "broker")
+CHANNEL_SHARES = (
+    (0.35, 0.45, 0.15, 0.05),
+    (0.5, 0.15, 0.25, 0.1),
+    (0.45, 0.3, 0.05, 0.2),
+    (0.1, 0.6, 0.25, 0.05),
+)
+COUNTRIES = ("DE", "FR", "IT", "NL", "PL")
+TRADES = ("grocery", "travel", "wholesale", "broker", "exchange", "gambling")
+TRADE_SHARES = (
+    (0.5, 0.25, 0.05, 0.05, 0.05, 0.1),
+    (0.15, 0.2, 0.5, 0.05, 0.05, 0.05),
+    (0.25, 0.15, 0.05, 0.45, 0.05, 0.05),
+    (0.2, 0.1, 0.05, 0.05, 0.35, 0.25),
+)
+SYSTEMS = ("android", "ios", "windows", "linux")
+
+
+@dataclass(frozen=True, slots=True)
+class PaymentGraph:
+    """Accounts with their transfers and times, and what stands around them.
+
+    Rows are properties by name, None where there is none. `uses` and `pays` are pairs (account,
+    device) and (account, merchant) int64 [2, E], by place.
+    """
+
+    accounts: SampleGraph
+    columns: tuple[Row, ...]
+    devices: tuple[Row, ...]
+    merchants: tuple[Row, ...]
+    uses: Ints
+    pays: Ints
+
+
+def payment_graph(accounts: int, *, seed: int) -> PaymentGraph:
+    """Return a seeded graph of so many accounts with devices and merchants.
+
+    >>> graph = payment_graph(1_000, seed=7)
+    >>> len(graph.columns), len(graph.merchants), graph.accounts.classes[-1]
+    (1000, 50, 'mule')
+    """
+    base = sample_graph(
+        accounts, seed=seed, classes=PAYMENT_CLASSES, mean_degree=TRANSFERS_PER_ACCOUNT,
+        homophily=0.5, features=len(PAYMENT_CLASSES),
+    )  # fmt: skip
+    streams = [np.random.default_rng(one) for one in np.random.SeedSequence((seed, 16)).spawn(5)]
+    for_columns, for_devices, for_uses, for_merchants, for_pays = streams
+    count = round(accounts * DEVICES_PER_ACCOUNT)
+    farm = np.arange(count) < max(1, round(count * FARM_SHARE))
+    trades = for_merchants.integers(
+        0, len(TRADES), max(len(TRADES), accounts // ACCOUNTS_PER_MERCHANT)
+    )
+    trades[: len(TRADES)] = np.arange(len(TRADES))
+    return PaymentGraph(
+        base,
+        tuple(_account(for_columns, at, int(y)) for at, y in enumerate(base.y)),
+        tuple(_device(for_devices, at, bool(one)) for at, one in enumerate(farm)),
+        tuple(_merchant(for_merchants, at, int(one)) for at, one in enumerate(trades)),
+        _draw_uses(for_uses, base.y, farm),
+        _draw_pays(for_pays, base.y, trades),
+    )
+
+
+def _account(rng: np.random.Generator, place: int, y: int) -> Row:
+    mean, spread = BALANCE[y]
+    return {
+        "id": place,
+        "balance": _or_gap(rng, 0.08, round(float(np.exp(rng.normal(mean, spread))), 2)),
+        "country": _or_gap(rng, 0.05, COUNTRIES[min(int(rng.exponential(1.5)), 4)]),
+        "channel": CHANNELS[rng.choice(len(CHANNELS), p=CHANNEL_SHARES[y])],
+        "opened": _or_gap(rng, 0.1, _day(rng, 3_000)),
+        "verified": _or_gap(rng, 0.1, bool(rng.random() < (0.55 if y == 3 else 0.85))),
+        "region": ("north", "south", "east", "west")[place % 4],
+    }
+
+
+def _device(rng: np.random.Generator, place: int, farmed: bool) -> Row:
+    return {
+        "id": f"d{place}",
+        "system": _or_gap(rng, 0.1, SYSTEMS[min(int(rng.exponential(1.0)), 3)]),
+        "emulated": _or_gap(rng, 0.2, bool(rng.random() < (0.7 if farmed else 0.03))),
+        "first_seen": _day(rng, 1_500),
+    }
+
+
+def _merchant(rng: np.random.Generator, place: int, trade: int) -> Row:
+    return {
+        "name": f"{TRADES[trade]} {place}",
+        "trade": _or_gap(rng, 0.04, TRADES[trade]),
+        "since": _or_gap(rng, 0.3, _day(rng, 9_000)),
+        "rating": _or_gap(rng, 0.15, round(float(np.clip(rng.normal(3.6, 0.8), 1, 5)), 1)),
+    }
+
+
+def _draw_uses(rng: np.random.Generator, y: Ints, farm: NDArray[np.bool_]) -> Ints:
+    """One or two devices per account; those of mules are often shared ones."""
+    farmed, others = np.flatnonzero(farm), np.flatnonzero(~farm)
+    pairs = set()
+    for account, kind in enumerate(y.tolist()):
+        for _ in range(1 + int(rng.random() < 0.3)):
+            pool = farmed if kind == 3 and rng.random() < FARMED else others
+            pairs.add((account, int(pool[rng.integers(len(pool))])))
+    return np.array(sorted(pairs), np.int64).T
+
+
+def _draw_pays(rng: np.random.Generator, y: Ints, trades: Ints) -> Ints:
+    """One to four merchants per account, by what its kind buys."""
+    by_trade = [np.flatnonzero(trades == trade) for trade in range(len(TRADES))]
+    pairs = set()
+    for account, kind in enumerate(y.tolist()):
+        for _ in range(int(rng.integers(1, MAX_MERCHANTS_PAID + 1))):
+            pool = by_trade[rng.choice(len(TRADES), p=TRADE_SHARES[kind])]
+            pairs.add((account, int(pool[rng.integers(len(pool))])))
+    return np.array(sorted(pairs), np.int64).T
+
+
+def _day(rng: np.random.Generator, days: int) -> dt.date:
+    return LAST_DAY - dt.timedelta(days=int(rng.integers(1, days)))
+
+
+def _or_gap(rng: np.random.Generator, share: float, value: Any) -> Any:
+    return None if rng.random() < share else value

@@ -1,0 +1,49 @@
+"""The sample graph of several labels: seeded, with gaps, its arrival order saying nothing."""
+
+import doctest
+
+import numpy as np
+
+from ringfence.models.encoders import infer_kind
+from ringfence.models.sample import payments
+from ringfence.models.sample.payments import payment_graph
+
+
+def test_the_examples_in_the_docstrings_hold():
+    assert doctest.testmod(payments).failed == 0
+
+
+def test_the_same_seed_gives_the_same_graph():
+    one, two, other = (payment_graph(400, seed=seed) for seed in (3, 3, 4))
+    assert one.columns == two.columns
+    assert (one.devices, one.merchants) == (two.devices, two.merchants)
+    assert np.array_equal(one.uses, two.uses)
+    assert one.columns != other.columns
+
+
+def test_columns_are_of_many_kinds_and_have_gaps():
+    graph = payment_graph(600, seed=1)
+    kinds = {}
+    for rows in (graph.columns, graph.devices, graph.merchants):
+        for name in rows[0]:
+            kinds[name] = infer_kind([row[name] for row in rows]).kind
+    assert {"number", "category", "date", "boolean"} <= set(kinds.values())
+    missing = [row["balance"] is None for row in graph.columns]
+    assert 0 < sum(missing) < 120
+
+
+def test_mules_share_devices_and_every_account_has_neighbours():
+    graph = payment_graph(1_000, seed=2)
+    mule = graph.accounts.y == graph.accounts.classes.index("mule")
+    shared = np.bincount(graph.uses[1], minlength=len(graph.devices)) >= 5
+    of_mules = shared[graph.uses[1]][mule[graph.uses[0]]].mean()
+    of_others = shared[graph.uses[1]][~mule[graph.uses[0]]].mean()
+    assert of_mules > 4 * of_others
+    assert set(graph.uses[0]) == set(graph.pays[0]) == set(range(1_000))
+
+
+def test_arrival_says_nothing_of_the_class():
+    graph = payment_graph(4_000, seed=5).accounts
+    late = graph.node_time > np.median(graph.node_time)
+    shares = [np.bincount(graph.y[part], minlength=4) / part.sum() for part in (late, ~late)]
+    assert np.abs(shares[0] - shares[1]).max() < 0.05
