@@ -11,7 +11,7 @@ from ringfence.jobs.setup.doctor import run_doctor
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.statistics  # minutes on a busy machine: the lane of long tests
 
 CONFIG = """
 project = "odd"
