@@ -1,12 +1,10 @@
-"""Library only, until jobs use it.
-
-What a promise to miss at most a share of a class costs, before one chooses the share.
+"""What a promise to miss at most a share of a class costs, before one chooses the share.
 
 In the words that people use for a two-class question, for one class: the miss rate (share of its
 nodes whose set does not hold it), the alert rate (share of all nodes whose set holds it), and
-precision (share of alerts that are of the class). Rates come from calibration nodes; each class
-counts with the share that it has among all labelled nodes, since the split may have given a rare
-class more calibration nodes than others.
+precision (share of alerts that are of the class). Rates come from labelled nodes that do not
+calibrate; each class counts with the share that it has among all labelled nodes, since the split
+may have given a rare class other shares than the rest.
 """
 
 from __future__ import annotations
@@ -45,6 +43,7 @@ def trade_off(
     class_: int,
     priors: Floats,
     alphas: Sequence[float] = ALPHAS,
+    calibration: int | None = None,
 ) -> list[TradeOff]:
     """Return miss rate, alert rate and precision of a class for several alphas.
 
@@ -52,11 +51,13 @@ def trade_off(
     them: nobody is compared with itself.
 
     Args:
-        scores: score of `class_` at every calibration node [n].
-        classes: true classes of the calibration nodes [n].
+        scores: score of `class_` at every node that rates are measured on [n].
+        classes: true classes of those nodes [n].
         class_: the class that alerts are about.
         priors: share of each class among all labelled nodes [classes].
         alphas: the shares to try.
+        calibration: calibration nodes of the class, which decide how often it will be missed; as
+            many as it has among the given nodes where nothing else is said.
 
     >>> scores = np.array([0.9, 0.8, 0.7, 0.6, 0.65, 0.1, 0.1, 0.1])
     >>> classes = np.array([1, 1, 1, 1, 0, 0, 0, 0])
@@ -65,17 +66,25 @@ def trade_off(
     (0.2, 0.525, 0.762)
     """
     own = np.sort(scores[classes == class_])
-    return [_row(scores, classes, class_, priors, own, alpha) for alpha in alphas]
+    many = len(own) if calibration is None else calibration
+    return [_row(scores, classes, class_, priors, own, alpha, many) for alpha in alphas]
 
 
 def _row(
-    scores: Floats, classes: Ints, class_: int, priors: Floats, own: Floats, alpha: float
+    scores: Floats,
+    classes: Ints,
+    class_: int,
+    priors: Floats,
+    own: Floats,
+    alpha: float,
+    calibration: int,
 ) -> TradeOff:
-    n, missed = len(own), rank(len(own), alpha)
-    if missed == 0:
+    missed = rank(calibration, alpha)
+    if missed == 0 or not len(own):
         return TradeOff(alpha, 0.0, 1.0, float(priors[class_]), True)
-    threshold = own[missed - 1] if missed <= n else np.inf
-    miss_rate = missed / (n + 1)  # expected; the calibration nodes themselves miss missed - 1 of n
+    miss_rate = missed / (calibration + 1)
+    place = missed if calibration == len(own) else max(1, rank(len(own), miss_rate))
+    threshold = own[place - 1] if place <= len(own) else np.inf
     alerts = np.array(
         [
             1.0 - miss_rate if y == class_ else _share(scores[classes == y] >= threshold)

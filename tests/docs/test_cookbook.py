@@ -40,6 +40,8 @@ MODES = [
     {"rule": "EdgeEx"},
     {"alpha": [0.1, 0.05, 0.3]},
     {"score": "auto", "nonempty": True},
+    {"promise": "class", "alpha": 0.2, "classes": {"mule": 0.3}},
+    {"promise": "group", "group": "region", "alpha": 0.2},
 ]
 
 

@@ -9,11 +9,15 @@ from ringfence.connector.errors import ConfigError
 from ringfence.connector.store import runs, tables
 from ringfence.connector.store.models import class_names
 from ringfence.jobs.auditing.audit import count_coverage, run_audit
+from ringfence.jobs.cli.commands.model.advise import print_trade_off
 from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.scoring.class_trade_off import run_trade_off
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from ringfence.jobs.views.charts import class_trade_off
+from ringfence.jobs.views.renderers.svg import draw
 
 SPLIT = "MATCH (n:Account) SET n.zone = CASE n.id % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' END"
 
@@ -136,3 +140,23 @@ def test_calibration_with_more_of_the_rare_classes_is_no_base_for_a_promise_to_a
         pytest.raises(ConfigError, match="larger share of its calibration"),
     ):
         run_scoring(workspace)
+
+
+def test_what_a_promise_to_a_class_costs_is_shown_before_it_is_chosen(grown, tmp_path, capsys):
+    run_training(grown.workspace)
+    found = run_trade_off(grown.workspace, "normal")
+    members = rows_of(grown.workspace, tables.member, version=found.model)
+    place = class_names(grown.workspace.store, "test")[found.model].index("normal")
+    own = [row for row in members if row.class_index == place]
+    assert found.calibration == sum(row.role == "calibration" for row in own)
+    assert found.of_class == sum(row.role == "validation" for row in own)
+    assert found.share == len(own) / len(members)
+    alerted = [row.alert_rate for row in found.rows]
+    assert alerted == sorted(alerted, reverse=True)
+    assert found.rows[0].in_every_set  # to miss at most 1 % takes 99 calibration nodes
+    assert "are too few to miss" in " ".join(found.sentences())
+    print_trade_off(found)
+    assert "miss at most" in capsys.readouterr().out
+    assert "<svg" in draw(class_trade_off(found.class_, found.rows))
+    with pytest.raises(ConfigError, match="no class of the model"):
+        run_trade_off(grown.workspace, "mole")

@@ -9,11 +9,13 @@ from ringfence.jobs.views.charts.coverage import (
 )
 from ringfence.jobs.views.charts.drift import capital, distances, score_densities, score_distances
 from ringfence.jobs.views.charts.runs import arrivals, calibration_size, step_seconds, thresholds
+from ringfence.jobs.views.charts.trade_off import class_trade_off
 
 __all__ = [
     "arrivals",
     "calibration_size",
     "capital",
+    "class_trade_off",
     "coverage_by_name",
     "coverage_per_run",
     "cumulative",
