@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.models import members, newest_manifest
+from ringfence.connector.store.models import active_manifest, members
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_files import SavedModel
@@ -75,7 +75,7 @@ def run_trade_off(
 ) -> ClassTradeOff:
     """Measure miss rate, alert rate and precision of a class for several alphas."""
     with write_session(workspace, progress) as session:
-        recorded = newest_manifest(workspace.store, workspace.project)
+        recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
         place = _place(model, class_)
