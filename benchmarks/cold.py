@@ -2,13 +2,14 @@
 
     python -m benchmarks.cold [--quick] [--before FOLDER]
 
-A small graph in an embedded Neo4j is scored once; then `score` (nothing new), `audit`, `status`,
-`--help` and an import of torch + PyG are run in turns, each in a new process. CPU seconds are those
-of the process, without the server's; memory is its largest resident set; medians over the rounds,
-ratios taken within a round. `--before` is a folder that holds an earlier version as its package
-`ringfence` (`git worktree add FOLDER/ringfence 3f694fd`): its commands are run in the same turns,
-on a project and a server of their own. The scheduler's memory is read after ten runs that found
-nothing. The profile sums `python -X importtime`.
+A small graph in an embedded Neo4j is scored once, by a project with the default score (DAPS) and by
+one with APS; then `score` (nothing new) of both, `audit`, `status`, `--help` and an import of torch
++ PyG are run in turns, each in a new process. CPU seconds are those of the process, without the
+server's; memory is its largest resident set; medians over the rounds, ratios taken within a round.
+`--before` is a folder that holds an earlier version as its package `ringfence` (`git worktree add
+FOLDER/ringfence 3f694fd`): its commands are run in the same turns, on a project and a server of
+their own. The scheduler's memory is read after ten runs that found nothing. The profile sums
+`python -X importtime`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
@@ -56,6 +58,20 @@ def spend(command: list[str], folder: Path, environment: dict[str, str]) -> tupl
     return used.ru_utime + used.ru_stime, used.ru_maxrss / 1e3
 
 
+def prepare(home: Path, uri: str, environment: dict[str, str], score: str = "") -> Path:
+    """Make a scored project, with the default score or a named one, on one sample graph."""
+    folder = home / f"now{score}"
+    folder.mkdir()
+    text = sample_toml(uri, f"now{score}", "auto").replace("[model]", "[model]\nmax_epochs = 20")
+    if score:
+        text = text.replace("[conformal]", f'[conformal]\nscore = "{score}"')
+    (folder / "ringfence.toml").write_text(text, encoding="utf-8")
+    sample = () if score else (("sample", "--nodes", str(NODES)),)
+    for verb in (*sample, ("migrate",), ("train",), ("score",)):
+        spend([sys.executable, *MAIN, *verb], folder, environment)
+    return folder
+
+
 def prepare_earlier(home: Path, uri: str, environment: dict[str, str]) -> Path:
     """Make a project of the earlier version, with a configuration that it can read."""
     folder = home / "before"
@@ -74,22 +90,28 @@ def prepare_earlier(home: Path, uri: str, environment: dict[str, str]) -> Path:
     return folder
 
 
-def measure_rounds(commands: dict[str, Command], rounds: int) -> list[dict[str, Any]]:
+def measure_rounds(commands: dict[str, Command], rounds: int) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of the rounds so far, after each."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
-    for _ in range(rounds):
+    for done in range(rounds):
         for name, command in commands.items():
             spent[name].append(spend(*command))
-    rows = []
-    for name, found in spent.items():
-        ratios = [cpu / base for (cpu, _), (base, _) in zip(found, spent[BASE], strict=True)]
-        row = {"command": name, "cpu_seconds": median(cpu for cpu, _ in found),
-               "x_imports": median(ratios), "peak_mb": median(mb for _, mb in found)}  # fmt: skip
-        if "score, before" in spent:
-            before = spent["score, before"]
-            row["x_before"] = median(b / a for (a, _), (b, _) in zip(found, before, strict=True))
-        rows.append(row)
-        show(row)
-    return rows
+        print(f"round {done + 1} of {rounds}", flush=True)
+        yield [row_of(name, spent) for name in spent]
+
+
+def row_of(name: str, spent: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
+    found, base = spent[name], spent[BASE]
+    ratios = [cpu / of_base for (cpu, _), (of_base, _) in zip(found, base, strict=True)]
+    row = {"command": name, "cpu_seconds": median(cpu for cpu, _ in found),
+           "x_imports": median(ratios), "peak_mb": median(mb for _, mb in found),
+           "rounds": len(found)}  # fmt: skip
+    if before := spent.get(f"{name.partition(',')[0]}, before"):
+        pairs = list(zip(found, before, strict=True))
+        row["of_before"] = median(now / then for (now, _), (then, _) in pairs)
+        row["mb_of_before"] = median(now / then for (_, now), (_, then) in pairs)
+    show(row)
+    return row
 
 
 def scheduler_mb(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
@@ -135,19 +157,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--before", type=Path, help="a folder with an earlier ringfence")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="written down after each")
     given = parser.parse_args()
     with ExitStack() as stack:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(embedded.running(home / "neo4j"))
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGFENCE_")}
         environment = clean | {"RINGFENCE_NEO4J_PASSWORD": server.password}
-        folder = home / "now"
-        folder.mkdir()
-        text = sample_toml(server.uri, "now").replace("[model]", "[model]\nmax_epochs = 20")
-        (folder / "ringfence.toml").write_text(text, encoding="utf-8")
-        for verb in (("sample", "--nodes", str(NODES)), ("migrate",), ("train",), ("score",)):
-            spend([sys.executable, *MAIN, *verb], folder, environment)
+        folder = prepare(home, server.uri, environment)
+        beside = prepare(home, server.uri, environment, "APS")
         commands: dict[str, Command] = {BASE: ([sys.executable, *IMPORTS], home, environment)}
+        commands["score, APS"] = ([sys.executable, *MAIN, "score"], beside, environment)
         for verb in ("score", "audit", "status", "--help"):
             commands[verb] = ([sys.executable, *MAIN, verb], folder, environment)
         if given.before:
@@ -157,11 +177,11 @@ def main() -> None:
             for verb in ("score", "status", "--help"):
                 command = [sys.executable, *MAIN_OF_ANY_VERSION, verb]
                 commands[f"{verb}, before"] = (command, own, clean | earlier)
-        rows = measure_rounds(commands, 3 if given.quick else ROUNDS)
-        rows.append(scheduler_mb(folder, environment))
-    profile = import_profile("ringfence.jobs.scoring.score")
-    show(profile)
-    keep("cold", rows, given.quick, profile=profile)
+        idle = scheduler_mb(folder, environment)
+        profile = import_profile("ringfence.jobs.scoring.score")
+        show(profile)
+        for rows in measure_rounds(commands, 3 if given.quick else given.rounds):
+            keep("cold", [*rows, idle], given.quick, profile=profile)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ os.environ.update(OMP_NUM_THREADS="1", MKL_NUM_THREADS="1", OPENBLAS_NUM_THREADS
 
 import argparse
 import tempfile
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -24,13 +25,14 @@ import torch
 
 from benchmarks.changed_graphs import altered, remaining, without
 from benchmarks.incremental import CALIBRATION, CLASSES, HIDDEN, NETWORKS, ROUNDS, copied
-from benchmarks.measuring import cpu_seconds, keep, random_ends, show
+from benchmarks.measuring import cpu_seconds, keep, kept, random_ends, show
 from ringfence.models.inference import empty_tables, forward, forward_whole, graph_of, plan_of
 from ringfence.models.networks import build
 
 SIZES = [(200_000, 2_000_000, 128), (1_000_000, 10_000_000, 64)]
 QUICK = [(20_000, 200_000, 32)]
 MANY, DUE = 1_000, 1_000
+ATTACHMENTS = ("uniform", "preferential")
 WHAT = ("relationships removed", "nodes deleted", "features changed")
 
 
@@ -126,18 +128,43 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a small graph")
     parser.add_argument("--nodes", type=int, help="only the graph of this size")
     parser.add_argument("--only", help="networks, separated by commas")
+    parser.add_argument("--attachment", choices=ATTACHMENTS, help="only graphs of this kind")
     given = parser.parse_args()
     torch.set_num_threads(1)
-    names, rows = given.only.split(",") if given.only else NETWORKS, []
+    names = given.only.split(",") if given.only else NETWORKS
+    kinds = [given.attachment] if given.attachment else ATTACHMENTS
+    rows = others(given, names, kinds)
     for size in QUICK if given.quick else SIZES:
         if given.nodes not in (None, size[0]):
             continue
-        for attachment in ("uniform", "preferential"):
+        for attachment in kinds:
             for row in measure(*size, attachment, names):
                 rows.append(row)
-                keep("deletions", rows, given.quick)
-        rows.append(measure_mirror(size[0], 10))
-        keep("deletions", rows, given.quick)
+                keep("deletions", in_order(rows), given.quick)
+        if not given.only:
+            rows.append(measure_mirror(size[0], 10))
+            keep("deletions", in_order(rows), given.quick)
+
+
+def others(given: argparse.Namespace, names: list[str], kinds: Sequence[str]) -> list:
+    """Rows that stay as they are, because nobody asks for their graphs or networks."""
+    if given.quick or not (given.nodes or given.only or given.attachment):
+        return []
+    sizes = [given.nodes] if given.nodes else [size[0] for size in SIZES]
+    measured = {(n, k, name) for n in sizes for k in kinds for name in names}
+    if not given.only:
+        measured |= {(n, None, "mirror") for n in sizes}
+    return [
+        r for r in kept("deletions")["rows"]
+        if (r["nodes"], r.get("attachment"), r["network"]) not in measured
+    ]  # fmt: skip
+
+
+def in_order(rows: list) -> list:
+    """By graph and network, whatever was measured last."""
+    order = {name: place for place, name in enumerate([*NETWORKS, "mirror"])}
+    kinds = {"uniform": 0, "preferential": 1, None: 2}
+    return sorted(rows, key=lambda r: (r["nodes"], kinds[r.get("attachment")], order[r["network"]]))
 
 
 if __name__ == "__main__":

@@ -41,10 +41,12 @@ TITLES = {
 NOTES = {
     "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
     "process, medians of rounds in turns, ratios within a round. `x imports`: of importing torch + "
-    "PyG alone. `before / this`: an earlier version's `score` against this command.",
+    "PyG alone. `of before`: beside the same command of the first version (3f694fd). One "
+    "project has the default score (DAPS in bands), the other APS.",
     "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
     "own forward on an edge_index. Differences are the largest of any logit; PyG adds a "
-    "hub's messages in float32, ringfence's GCN in float64.",
+    "hub's messages in float32, ringfence's GCN in float64. `DAPS s`: outputs at the "
+    "neighbours of the wanted nodes as well, which the default score needs.",
     "deletions": "One thread, CPU seconds, least of three rounds in turns. 1,000 are removed or "
     "changed; outputs are wanted at 2,000 calibration nodes and 1,000 others. "
     "`difference`: to a full pass over a graph built anew. `mirror`: load, change and "
@@ -70,7 +72,8 @@ NOTES = {
     "run": "Warm, in one process. Seconds on the clock, the fastest of four batches; five "
     "relationships and 64 features "
     "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
-    "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j.",
+    "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j, medians; `x APS`: "
+    "beside the same batch scored with APS, medians of ratios. DAPS is the default.",
     "gds": "Seconds on the clock, the fastest of rounds in turns on one server. A GDS cycle "
     "projects the graph again, embeds and classifies all nodes and writes all predictions.",
     "scale": "CPU seconds of one thread, SAGE, 64 features, 10 relationships per node; `run` is "
@@ -106,13 +109,14 @@ def cell(value: Any) -> str:
 COLUMNS: dict[str, dict[str, str]] = {
     "cold": {
         "command": "command", "cpu_seconds": "CPU s", "x_imports": "x imports",
-        "x_before": "before / this", "peak_mb": "MB",
+        "of_before": "CPU of before", "peak_mb": "MB", "mb_of_before": "MB of before",
     },
     "incremental": {
         "nodes": "nodes", "attachment": "attachment", "network": "network", "new": "new",
         "way": "way", "seconds": "s", "full_seconds": "full s", "pyg_seconds": "PyG s",
         "full_ratio": "x full", "pyg_ratio": "x PyG", "affected": "rows computed",
-        "difference": "difference", "difference_to_pyg": "to PyG",
+        "difference": "difference", "difference_to_pyg": "to PyG", "daps_seconds": "DAPS s",
+        "daps_x": "DAPS x APS",
     },
     "deletions": {
         "nodes": "nodes", "attachment": "attachment", "network": "network", "what": "change",
@@ -141,10 +145,11 @@ COLUMNS: dict[str, dict[str, str]] = {
         "more_mb": "more MB",
     },
     "run": {
-        "nodes": "nodes", "relationships": "relationships", "network": "network", "new": "new",
-        "seconds": "s", "read (s)": "read", "forward (s)": "forward", "compute (s)": "compute",
-        "decide (s)": "decide in SQL", "write graph (s)": "write", "save mirror (s)": "save",
-        "neo4j_share": "share of read + write", "own_cpu": "own CPU", "server_cpu": "server CPU",
+        "nodes": "nodes", "relationships": "relationships", "network": "network", "score": "score",
+        "new": "new", "seconds": "s", "read (s)": "read", "forward (s)": "forward",
+        "compute (s)": "compute", "decide (s)": "decide in SQL", "write graph (s)": "write",
+        "save mirror (s)": "save", "neo4j_share": "share of read + write", "own_cpu": "own CPU",
+        "server_cpu": "server CPU", "own_x_aps": "own x APS", "all_x_aps": "both x APS",
         "way": "way",
     },
     "gds": {
@@ -242,7 +247,8 @@ def _scale(body: dict[str, Any]) -> dict[str, Any]:
 
 
 def _run(body: dict[str, Any]) -> dict[str, Any]:
-    own = [row for row in body["rows"] if row["network"] == body["rows"][0]["network"]]
+    first = body["rows"][0]
+    own = [r for r in body["rows"] if all(r[k] == first[k] for k in ("network", "score"))]
     if len(own) < 2:
         return {}
     x = [row["nodes"] for row in own]

@@ -16,7 +16,7 @@ from ringfence.connector.files import write_atomically
 from ringfence.connector.mirror import Mirror
 
 STATE_FILE = "state.json"
-TABLES_FORMAT = 5  # also raised when kernels change: kept rows must have the bits of new ones
+TABLES_FORMAT = 6  # also raised when kernels change: kept rows must have the bits of new ones
 BOOT_ID_FILE = Path("/proc/sys/kernel/random/boot_id")
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-BASE_BYTES = 1.02e9  # Python with torch, PyG and numba loaded
-MAX_SUM_ROWS = 1 << 18  # as models.inference.state.SUMS, which is not imported: it brings torch
+BASE_BYTES = 1.02e9  # training: Python with torch, PyG and numba loaded
+SCORING_BASE_BYTES = 0.26e9  # Python with numba, the driver and SQLAlchemy, and no torch
+MAX_SUM_ROWS = 1 << 18  # as models.inference.state.MAX_SUM_SLOTS, which brings numpy
 CONTROL_GROUP = Path("/sys/fs/cgroup")
 MESSAGE_COPIES = 3  # [edges, width] in PyG's gather and scatter at a time, with gradients
 
@@ -40,7 +41,7 @@ def predict(
 
     >>> need = predict(nodes=1_000_000, relationships=10_000_000, width=64)
     >>> round(need.score / 1e9, 1), round(need.disk / 1e9, 1)
-    (2.1, 0.9)
+    (1.3, 0.9)
     """
     tables = nodes * (4 * (hidden + 2 * classes + 2) + 8) + min(nodes, MAX_SUM_ROWS) * hidden * 8
     mirror = nodes * (4 * width + 4 + 8 + 20 + 12 + 8 + 8 + 1) + relationships * 10
@@ -48,7 +49,7 @@ def predict(
     inside = relationships * labelled**2 * 2
     tensors = relationships * (24 + 32 + 48) + nodes * labelled * width * 8
     return Need(
-        score=BASE_BYTES + tables + scratch,
+        score=SCORING_BASE_BYTES + tables + scratch,
         train=BASE_BYTES + tensors + inside * hidden * 4 * MESSAGE_COPIES,
         disk=mirror + tables,
     )

@@ -1,7 +1,11 @@
-"""Reading the whole graph: two streams at once, for the server works on a query in one thread."""
+"""Reading the whole graph: two streams at once, for the server works on a query in one thread.
+
+On a machine with one core there is nobody to work on a second stream, and one is read.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass
 
@@ -79,8 +83,16 @@ def all_relationships(
 
 def shares(graph: Graph, expected: int) -> list[Share]:
     """Return the shares in which to read so many nodes."""
-    streams = STREAMS if expected >= MIN_NODES_FOR_STREAMS and _has_ids(graph) else 1
+    many = expected >= MIN_NODES_FOR_STREAMS and usable_cores() > 1
+    streams = STREAMS if many and _has_ids(graph) else 1
     return [Share(stream, streams) for stream in range(streams)]
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def _has_ids(graph: Graph) -> bool:

@@ -44,11 +44,14 @@ from ringfence.connector.neo4j.read.slices import (
     compare_slice,
 )
 from ringfence.connector.neo4j.read.watermark import (
+    MIN_SHARE_OF_KIND,
     check_time_types,
     count_nodes,
     horizon,
 )
 from ringfence.connector.times import NANOSECONDS
+
+SAMPLE_NODES = 1_000  # that a first read looks at before it reads all
 
 Progress = Callable[[str, int, int], None]
 """Called with what is being read, how many rows so far, how many there are (0: unknown)."""
@@ -248,10 +251,12 @@ def _rebuild(reader: GraphReader, name: str, why: str) -> SyncResult:
             needed="[graph] label of the nodes to predict",
             next_step="ringfence init   (lists the labels that exist)",
         )
-    if not mirrors.exists(reader.folder, name):
-        check_time_types(graph, mapping, first_read=True)
-    fresh = mirrors.create(reader.folder, name, feature_width(graph, mapping))
-    note = _fill_mirror(reader, fresh, expected)
+    first_read = not mirrors.exists(reader.folder, name)
+    if first_read:
+        check_time_types(graph, mapping, first_read=True, sample=SAMPLE_NODES)
+    fresh, note = _fill_with_width(reader, name, expected)
+    if first_read and (fresh.odd_relationships or fresh.size < MIN_SHARE_OF_KIND * expected):
+        check_time_types(graph, mapping, first_read=True)  # the sample was unlike the rest
     if fresh.size + len(fresh.rejected) < expected:
         raise GraphError(
             found=f"{expected} :{mapping.label} nodes have only {fresh.size} different keys",
@@ -259,6 +264,23 @@ def _rebuild(reader: GraphReader, name: str, why: str) -> SyncResult:
             next_step="ringfence migrate   (creates the constraint, or names the duplicates)",
         )
     return SyncResult(fresh, np.arange(fresh.size), fresh.edge_count, None, why, note)
+
+
+def _fill_with_width(reader: GraphReader, name: str, expected: int) -> tuple[Mirror, str]:
+    """Read all nodes with the width of a sample, and with that of most nodes where it differs.
+
+    A width that more than half of all nodes have is the commonest one, and no scan need say so.
+    """
+    width = feature_width(reader.graph, reader.mapping, SAMPLE_NODES)
+    fresh = mirrors.create(reader.folder, name, width)
+    note = _fill_mirror(reader, fresh, expected)
+    if 2 * fresh.size > expected:
+        return fresh, note
+    usual = feature_width(reader.graph, reader.mapping)
+    if usual != width:
+        fresh = mirrors.create(reader.folder, name, usual)
+        note = _fill_mirror(reader, fresh, expected)
+    return fresh, note
 
 
 def _fill_mirror(reader: GraphReader, mirror: Mirror, expected: int) -> str:

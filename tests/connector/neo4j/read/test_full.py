@@ -180,6 +180,8 @@ def test_a_graph_is_read_in_one_stream_where_it_is_small_or_nodes_have_no_ids(ga
     monkeypatch.undo()
     assert shares(gappy, full.MIN_NODES_FOR_STREAMS - 1) == [Share(0, 1)]
     assert len(shares(gappy, full.MIN_NODES_FOR_STREAMS)) == 2
+    monkeypatch.setattr(full, "usable_cores", lambda: 1)
+    assert shares(gappy, full.MIN_NODES_FOR_STREAMS) == [Share(0, 1)]
 
 
 def test_first_reads_beside_twenty_late_writers_lose_nothing(graph, connected, tmp_path):

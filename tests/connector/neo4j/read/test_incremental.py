@@ -7,6 +7,7 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.neo4j.migrate import create_user_indexes
+from ringfence.connector.neo4j.read import sync
 from ringfence.connector.neo4j.read.accounting import Difference
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.neo4j.read.watermark import check_time_types, horizon
@@ -232,6 +233,46 @@ def test_a_time_kind_that_is_wrong_for_nearly_all_is_refused_with_a_census(graph
     things(graph, 1)
     with pytest.raises(GraphError, match=r"10 INTEGER, 1 ZONED DATETIME"):
         read(reader)
+
+
+def test_a_sample_that_is_unlike_the_rest_hides_no_wrong_time_kind(graph, reader, monkeypatch):
+    monkeypatch.setattr(sync, "SAMPLE_NODES", 1)
+    things(graph, 1)
+    things(graph, *range(2, 13), created="timestamp()")
+    sampled = []
+    check = sync.check_time_types
+    monkeypatch.setattr(
+        sync, "check_time_types", lambda *a, **k: (sampled.append("sample" in k), check(*a, **k))
+    )
+    with pytest.raises(GraphError, match=r"11 INTEGER, 1 ZONED DATETIME"):
+        read(reader)
+    assert sampled in ([True, False], [True])  # whichever node the server gave as its first
+
+
+def test_a_first_read_of_usual_nodes_takes_no_census_of_all(graph, reader, monkeypatch):
+    asked = []
+    check, width = sync.check_time_types, sync.feature_width
+    monkeypatch.setattr(
+        sync, "check_time_types", lambda *a, **k: (asked.append(k.get("sample")), check(*a, **k))
+    )
+    monkeypatch.setattr(
+        sync, "feature_width", lambda g, m, *k: (asked.append(*k), width(g, m, *k))[1]
+    )
+    things(graph, 1, 2, 3)
+    assert len(read(reader).mirror.keys) == 3
+    assert asked == [sync.SAMPLE_NODES, sync.SAMPLE_NODES]
+
+
+def test_a_sample_of_another_width_than_most_is_corrected(graph, reader, monkeypatch):
+    """Whichever nodes a sample has, the mirror holds those of the commonest width."""
+    width = sync.feature_width
+    things(graph, 1, 2, 3)
+    usual = width(reader.graph, reader.mapping)
+    graph.run("CREATE (:Thing {id: 9, x: [1.0], created_at: datetime()})")
+    monkeypatch.setattr(sync, "feature_width", lambda g, m, *k: 1 if k else width(g, m))
+    mirror = read(reader).mirror
+    assert (mirror.width, sorted(mirror.keys)) == (usual, ["i:1", "i:2", "i:3"])
+    assert len(mirror.rejected) == 1
 
 
 def test_doctor_names_every_other_type_of_time(graph, connected):
