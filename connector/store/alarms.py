@@ -13,7 +13,12 @@ from ringfence.connector.store import chain
 from ringfence.connector.store.coverage import unseen_classes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.labels import newest_noticed_ns
-from ringfence.connector.store.queries.totals import last_totals, own_promises, worst_total
+from ringfence.connector.store.queries.totals import (
+    last_named,
+    last_totals,
+    own_promises,
+    worst_total,
+)
 from ringfence.connector.store.rows import alarm_event_from_row, alarm_from_row
 from ringfence.connector.store.runs import newest_run
 from ringfence.connector.store.tables import alarm, alarm_event
@@ -26,7 +31,8 @@ class AlarmFacts:
 
     `totals` are the newest model's totals under each of its terms (rule, score, alpha, …);
     `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time;
-    `own` are the newest model's rows of classes and groups with a promise of their own.
+    `own` are the newest model's rows of classes and groups with a promise of their own, `named`
+    the newest rows of all of them.
     """
 
     total: StoredCoverage | None
@@ -36,6 +42,7 @@ class AlarmFacts:
     unseen: Mapping[str, int]
     now_ns: int
     own: tuple[StoredCoverage, ...] = ()
+    named: tuple[StoredCoverage, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +140,7 @@ def _facts(connection: Connection, project: str, now: int) -> AlarmFacts:
         tuple(
             row for row in own_promises(connection, project) if total and row.model == total.model
         ),
+        tuple(last_named(connection, project)),
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from ringfence.connector.records import CoverageRow
 from ringfence.jobs.cli.console import say, table
 
-COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "usual band", "naive", "verdict")
+COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "size", "usual band", "verdict")
 
 
 def print_coverage(
@@ -83,8 +83,8 @@ def _cells(row: CoverageRow, several_terms: bool = False) -> tuple[Any, ...]:
         row.evaluated,
         row.known,
         _percent(row.covered, row.known),
+        f"{row.mean_size:.2f}",
         f"{about}{100 * row.low:.1f} – {100 * row.high:.1f} %",
-        _percent(row.covered_naive, row.known),
         row.verdict,
     )
 

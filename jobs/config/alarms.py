@@ -9,17 +9,19 @@ from pydantic import Field, SecretStr
 from ringfence.jobs.config.section import Section
 
 Rule = Literal[
-    "coverage", "classes", "groups", "unseen", "drift", "bias", "shift", "labels", "runs", "record"
-]
+    "coverage", "classes", "groups", "shortfall", "unseen", "drift", "bias", "shift", "labels",
+    "runs", "record",
+]  # fmt: skip
 
 
 class AlarmSettings(Section):
     """When an audit raises an alarm (exit code 4), and who is told."""
 
     rules: list[Rule] = Field(
-        ["coverage", "classes", "groups", "unseen", "drift", "record"],
+        ["coverage", "classes", "groups", "unseen", "drift", "record", "shortfall"],
         description="`coverage` the anytime bound is crossed; `classes`, `groups` the same for one "
-        "that has a promise of its own (`[conformal] promise`); `unseen` a class that the model "
+        "that has a promise of its own (`[conformal] promise`); `shortfall` one without such a "
+        "promise is missed twice as often as all nodes may be; `unseen` a class that the model "
         "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
         "biased sample; `shift` the last run's nodes differ from the calibration nodes before "
         "any class is known; `labels` no class became known for `no_data_hours`; `runs` no run for "

@@ -9,6 +9,7 @@ from prometheus_client import CollectorRegistry, Gauge, generate_latest
 from ringfence import __version__
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.auditing.shortfalls import find_shortfalls
 
 VERDICTS = ("kept", "watch", "broken", "not enough known yet")
 STATES = ("ok", "pending", "firing", "no data")
@@ -56,6 +57,16 @@ def exposition(queries: ProjectQueries) -> bytes:
         for verdict in VERDICTS:
             now = row.verdict == verdict
             gauge(f"{kind}_verdict", f"Verdict of a {kind}", now, **which, verdict=verdict)
+    named = [*queries.named("class"), *queries.named("group")]
+    short = {(row.slice, row.name) for row in find_shortfalls(named)}
+    for row in named:
+        of = {"class": "", "group": ""} | {row.slice: row.name}
+        below = (row.slice, row.name) in short
+        gauge("slice_coverage_ratio", "Coverage of a class or group", row.coverage, **of)
+        gauge("slice_promised_ratio", "1 - alpha, of it or of all nodes", 1 - row.alpha, **of)
+        gauge("slice_known_nodes", "Its nodes of known class", row.known, **of)
+        gauge("slice_set_size_mean", "Average size of its sets", row.mean_size, **of)
+        gauge("slice_far_below_promise", "Whether it is covered far below", below, **of)
     runs = queries.runs(last=1)
     if runs:
         last = runs[-1]

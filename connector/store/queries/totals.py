@@ -53,6 +53,15 @@ def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
     return [coverage_from_row(row) for row in connection.execute(query)]
 
 
+def last_named(connection: Connection, project: str) -> list[StoredCoverage]:
+    """Return the classes and groups of the last run that has such rows, at its first alpha."""
+    named = (coverage.c.project == project) & coverage.c.slice.in_(("class", "group"))
+    last = select(func.max(coverage.c.seq)).where(named).scalar_subquery()
+    query = select(coverage).where(named, coverage.c.seq == last, coverage.c.first_alpha.is_(True))
+    rows = connection.execute(query.order_by(coverage.c.slice, coverage.c.name))
+    return [coverage_from_row(row) for row in rows]
+
+
 def worst_total(totals: Sequence[Row]) -> Row | None:
     """Return the worst of the last totals (oldest run first) of the model that ran last.
 

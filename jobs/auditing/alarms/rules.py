@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from ringfence.connector.store.alarms import AlarmFacts
 from ringfence.connector.times import NANOSECONDS, format_time
+from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
 from ringfence.models.guarantee.selection import LARGE_DIFFERENCE
@@ -94,6 +95,16 @@ def _shift(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
     return Finding(bool(shift["sentence"]), shift["sentence"] or alike)
 
 
+def _shortfall(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    if not any(row.known for row in facts.named):
+        return Finding(None, "no class is known yet")
+    short = [row for row in find_shortfalls(facts.named) if not row.own_promise]
+    if not short:
+        return Finding(False, "no class and no group is covered far below what is promised")
+    more = f"; and {len(short) - MAX_NAMED} more" if len(short) > MAX_NAMED else ""
+    return Finding(True, "; ".join(map(describe_shortfall, short[:MAX_NAMED])) + more)
+
+
 def _labels(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
     if facts.newest_label_ns is None:
         return Finding(None, "no class is known yet")
@@ -125,5 +136,6 @@ RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding | None]] = {
     "shift": _shift,
     "labels": _labels,
     "runs": _runs,
+    "shortfall": _shortfall,
 }
 """By name. A rule that returns None has nothing to judge: no such promise is in force."""

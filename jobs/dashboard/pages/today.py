@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from ringfence.connector.store.queries.records import RunCoverage
 from ringfence.connector.times import format_time
+from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.promise import promise_of_run, shift_of_run
 
+MAX_SLICES = 8
 Fact = tuple[str, str, str]
 """Name, value and note."""
 
@@ -15,8 +18,13 @@ Fact = tuple[str, str, str]
 def build(queries: Queries) -> Values:
     """Return the verdict over all runs, the facts of the day, and what needs attention."""
     total = queries.verdict()
+    named = [*queries.named("class"), *queries.named("group")]
+    short = find_shortfalls(named)
     return {
         "title": PAGE.title,
+        "shortfalls": [as_sentence(describe_shortfall(row)) for row in short],
+        "slices": [_slice_line(row, row in short) for row in _worst(named, short)],
+        "slice_count": sum(1 for row in named if row.known),
         "verdict": total.verdict if total else "not enough known yet",
         "sentence": as_sentence(total.words) if total else "No audit yet. Run: ringfence audit",
         "bias": as_sentence(total.bias_words) if total else "",
@@ -24,6 +32,21 @@ def build(queries: Queries) -> Values:
         "figures": [charts.coverage_per_run(queries.coverage("run"))],
         "tables": read_tables(queries, "alarms", "quarantine", "schedule"),
     }
+
+
+def _worst(named: list[RunCoverage], short: list[RunCoverage]) -> list[RunCoverage]:
+    """Those that fall short, then the others with known nodes, the lowest coverage first."""
+    others = [row for row in named if row.known and row not in short]
+    others.sort(key=lambda row: (row.coverage or 0.0, row.name))
+    return [*short, *others][:MAX_SLICES]
+
+
+def _slice_line(row: RunCoverage, short: bool) -> Values:
+    verdict = "far below" if short else row.verdict
+    return {
+        "kind": row.slice, "name": row.name, "coverage": row.coverage, "promised": 1 - row.alpha,
+        "own": row.own_promise, "known": row.known, "size": row.mean_size, "verdict": verdict,
+    }  # fmt: skip
 
 
 def _facts(queries: Queries) -> list[Fact]:

@@ -13,18 +13,15 @@ Rows = Sequence[CoverageRow]
 
 
 def coverage_per_run(rows: Rows) -> Figure:
-    """Coverage of each run with its usual band, naive beside it."""
+    """Coverage of each run with its usual band."""
     rows = [row for row in thinned(rows) if row.known]
     x = [row.seq for row in rows]
-    lowest = min((min(row.low, _coverage(row), _naive(row)) for row in rows), default=0.5)
+    lowest = min((min(row.low, _coverage(row)) for row in rows), default=0.5)
     panel = Panel(
         "",
         "run",
         "covered",
-        (
-            Line(x, [row.coverage for row in rows], "coverage"),
-            Line(x, [_naive(row) for row in rows], "naive", "muted", "dashes"),
-        ),
+        (Line(x, [row.coverage for row in rows], "coverage"),),
         bands=(_usual_band(rows),),
         levels=(_promised(rows),),
         y_range=(max(0.0, lowest - 0.05), 1.005),
@@ -136,7 +133,3 @@ def _promised(rows: Rows) -> Level:
 
 def _coverage(row: CoverageRow) -> float:
     return row.covered / row.known if row.coverage is None else row.coverage
-
-
-def _naive(row: CoverageRow) -> float:
-    return float(row.covered_naive / row.known)

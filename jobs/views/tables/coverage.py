@@ -12,12 +12,11 @@ COLUMNS = (
     Column("evaluated", "evaluated", "int"),
     Column("known", "known", "int"),
     Column("covered", "coverage", "percent"),
+    Column("mean size", "mean_size", "num"),
     Column("verdict", "verdict", "verdict"),
     Column("usual band", "band", "text"),
     Column("anytime bound", "anytime_low", "percent"),
     Column("p", "p_value", "p"),
-    Column("naive", "naive", "percent"),
-    Column("mean size", "mean_size", "num"),
     Column("one class", "singleton_rate", "percent"),
     Column("of those right", "singleton_hit", "percent"),
     Column("empty", "empty", "int"),
@@ -57,7 +56,6 @@ def coverage_cells(row: StoredCoverage) -> dict[str, Any]:
     return as_row(row) | {
         "promised": 1 - row.alpha,
         "own_promised": 1 - row.alpha if row.own_promise else None,
-        "naive": row.covered_naive / known if known else None,
         "singleton_rate": row.singletons / row.evaluated if row.evaluated else None,
         "singleton_hit": row.singleton_hits / row.singletons_known
         if row.singletons_known

@@ -18,7 +18,7 @@ from ringfence.jobs.views.status import read_status
 from ringfence.jobs.views.tables import TABLES, as_csv
 
 HEADERS = {
-    "coverage": "evaluated,known,covered,verdict,usual band,anytime bound,p,naive,mean size,"
+    "coverage": "evaluated,known,covered,mean size,verdict,usual band,anytime bound,p,"
     "one class,of those right,empty,full",
     "runs": "run,decided,state,evaluated,waiting,rule,alpha,threshold,calibration,model,settings",
     "thresholds": "run,NodeEx,EdgeEx,naive,calibration,effective",
@@ -31,7 +31,7 @@ HEADERS = {
     "alarm-events": "at,rule,was,is,why,told by",
     "chain": "entry,kind,what,hash,entry before,at,by",
 }
-RATES = ["promised", "own_promised", "naive", "singleton_rate", "singleton_hit", "band"]
+RATES = ["promised", "own_promised", "singleton_rate", "singleton_hit", "band"]
 JOINED = ["decided_ns", "threshold", "n_calibration"]
 
 
