@@ -21,8 +21,8 @@ __all__ = ["__version__", "open"]
 def open(path: str | Path = "ringfence.toml") -> Project:
     """Open the project that a configuration file describes.
 
-    Its methods are the commands (`train`, `score`, `audit`), and `coverage` and `sets` come back as
-    pandas frames.
+    Its methods are the commands (`train`, `score`, `audit`); `coverage`, `runs`, `sets`,
+    `worklist`, `explain` and `query` come back as pandas frames, and `figure` as plotly's.
     """
     from ringfence.jobs.project.api import open_project
 

@@ -3,3 +3,25 @@
 No function here reads a file, a clock, a database or global random state. What says "Library only"
 in its first line is offered and tested, but reached by no job.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+PUBLIC = {
+    "conformal": ("p_values", "prediction_sets", "threshold"),
+    "guarantee": ("coverage_band", "coverage_p_value"),
+    "networks": ("APPNP", "GAT", "GCN", "MLP", "SAGE"),
+    "scores": ("aps", "daps", "raps", "tps"),
+}
+"""The names that stay where they are, by folder; a folder is imported when a name is asked for."""
+
+__all__ = sorted(name for names in PUBLIC.values() for name in names)
+
+
+def __getattr__(name: str) -> Any:
+    for folder, names in PUBLIC.items():
+        if name in names:
+            return getattr(import_module(f"ringfence.models.{folder}"), name)
+    raise AttributeError(f"module 'ringfence.models' has no attribute {name!r}")

@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ringfence.connector.keys import decode_key
-from ringfence.connector.store import coverage, predictions
+from ringfence.connector.errors import ConfigError, RingfenceError
+from ringfence.connector.store import coverage, migrate
+from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.rows import stored_coverage_columns
 from ringfence.jobs.auditing.audit import AuditReport, run_audit
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.project.frames import (
+    explanation_frame,
+    runs_frame,
+    sets_frame,
+    with_times,
+    worklist_frame,
+)
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.jobs.views.explain import explain
+from ringfence.jobs.views.figures import draw_figure
+from ringfence.jobs.worklist.request import filter_of
+from ringfence.jobs.worklist.table import require_class
 
 if TYPE_CHECKING:
     from ringfence.jobs.lifecycle.promotion import PromotionReport
@@ -69,26 +83,72 @@ class Project:
 
     def coverage(self) -> pd.DataFrame:
         """Return the coverage rows, one per run and slice."""
-        with open_audit(self.settings) as store:
-            rows = coverage.stored(store, self.settings.project)
-        return pd.DataFrame([stored_coverage_columns(row) for row in rows])
+        with self._queries() as queries:
+            rows = coverage.stored(queries.store, queries.project)
+        return with_times(pd.DataFrame([stored_coverage_columns(row) for row in rows]))
 
-    def sets(self, run: int) -> pd.DataFrame:
-        """Return a run's prediction sets: key, classes, size, class when known, covered."""
+    def runs(self) -> pd.DataFrame:
+        """Return the runs, oldest first."""
+        with self._queries() as queries:
+            return runs_frame(queries)
+
+    def sets(self, run: int | None = None) -> pd.DataFrame:
+        """Return the prediction sets of one run or of all, with the p-value of every class."""
+        with self._queries() as queries:
+            return sets_frame(queries, run)
+
+    def worklist(self, class_: str, **filters: object) -> pd.DataFrame:
+        """Return the nodes whose set holds a class, surest first.
+
+        Filters are those of the page: `min_p`, `max_size`, `run`, `group="region=north"`,
+        `known="any"`, `state="any"`, `until="2025-10-09"`, and `from`, which is a word of Python,
+        as `**{"from": "2025-10-01"}`.
+        """
+        given = {name: str(value) for name, value in filters.items()}
+        wanted = filter_of({**given, "class": class_})
+        with self._queries() as queries:
+            require_class(queries, class_)
+            return worklist_frame(queries, wanted)
+
+    def explain(self, key: object) -> pd.DataFrame:
+        """Return the p-values of one node by class; `.attrs["words"]` says its set."""
+        with self._queries() as queries:
+            found = explain(queries, str(key))
+        if found is None:
+            raise ConfigError(
+                found=f"no node with the key {key!r} was evaluated",
+                needed="the key of a node that has a set",
+            )
+        return explanation_frame(found)
+
+    def query(self, cypher: str) -> pd.DataFrame:
+        """Return the rows of a reading Cypher query."""
+        with open_workspace(self.settings) as workspace:
+            return pd.DataFrame([row.data() for row in workspace.graph.read(cypher)])
+
+    def figure(self, name: str = "coverage") -> Any:
+        """Return a plotly figure: coverage, cumulative, sizes, classes, groups, thresholds."""
+        with self._queries() as queries:
+            return draw_figure(queries, name)
+
+    def __repr__(self) -> str:
+        """Name, runs, and the verdict; a project without a store says so."""
+        name = f"Project {self.settings.project!r}"
+        try:
+            with self._queries() as queries:
+                counts, total = queries.counts(), queries.total()
+                runs = queries.runs(last=1)
+        except RingfenceError as error:
+            return f"{name}: {error.found}"
+        said = total.words if total else "no audit yet"
+        last = f"run {runs[-1].seq} was the last" if runs else "no run yet"
+        return f"{name}: {last}; {counts.evaluated:,} nodes evaluated; {said}"
+
+    @contextmanager
+    def _queries(self) -> Iterator[ProjectQueries]:
         with open_audit(self.settings) as store:
-            blocks = predictions.payload(store, self.settings.project, run, rows=10_000)
-            rows = [
-                {
-                    "key": decode_key(stored.node_key),
-                    "classes": stored.classes,
-                    "size": stored.size,
-                    "class": stored.label,
-                    "covered": stored.covered,
-                }
-                for block in blocks
-                for stored in block
-            ]
-        return pd.DataFrame(rows, columns=["key", "classes", "size", "class", "covered"])
+            migrate.require_sql(store)
+            yield ProjectQueries(store, self.settings.project)
 
 
 def open_project(path: str | Path = "ringfence.toml") -> Project:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ringfence.jobs.views.charts.model import ROLES, Band, Figure, Line, Numbers, Panel
 
-__all__ = ["as_html", "available", "library_script"]
+__all__ = ["as_html", "as_plotly", "available", "library_script"]
 
 
 def available() -> bool:
@@ -27,6 +27,11 @@ def library_script() -> str:
 
 def as_html(figure: Figure) -> str:
     """The figure as a div; ``library_script`` must stand before it in the page."""
+    return str(as_plotly(figure).to_html(full_html=False, include_plotlyjs=False))
+
+
+def as_plotly(figure: Figure) -> Any:
+    """The figure as plotly's own, which a notebook shows."""
     from plotly.subplots import make_subplots
 
     columns = min(figure.columns, len(figure.panels))
@@ -39,7 +44,7 @@ def as_html(figure: Figure) -> str:
             drawn.add_trace(trace, **where)
         _set_axes(drawn, panel, where)
     drawn.update_layout(height=380 * rows, template="plotly_white", margin={"t": 40, "b": 40})
-    return str(drawn.to_html(full_html=False, include_plotlyjs=False))
+    return drawn
 
 
 def _set_axes(drawn: Any, panel: Panel, where: dict[str, int]) -> None:
