@@ -33,11 +33,13 @@ from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
 FIRING = "firing"
 RUN_DEFAULTS: Mapping[str, Any] = {
-    "options": NO_OPTIONS, "alphas": None, "level": None, "lowest_level": None,
-    "n_thresholds": None, "promise": "marginal", "calibration_set": "frozen", "adapt": False,
+    "options": NO_OPTIONS, "alphas": None, "lowest_level": None, "n_thresholds": 1,
+    "promise": "marginal", "calibration_set": "frozen", "adapt": False,
     "levels": None, "weights": "none", "shift": None,
 }  # fmt: skip
-"""What columns hold that runs of older versions neither had nor sealed."""
+"""What columns hold that runs of older versions neither had nor sealed, once they are migrated.
+
+Their column `level` holds their alpha."""
 COVERAGE_DEFAULTS: Mapping[str, Any] = {"first_alpha": True}
 
 
@@ -99,7 +101,8 @@ def _run_edits(record: AuditRecord) -> Iterator[str]:
         elif seq not in recorded:
             yield f"run {seq} stands in SQL, but was never decided"
         else:
-            sealed = RUN_DEFAULTS | recorded[seq]["run"]
+            decided = recorded[seq]["run"]
+            sealed = {**RUN_DEFAULTS, "level": decided["alpha"], **decided}
             sealed.pop("timings", None)
             if "token" in recorded[seq]:
                 sealed["token"] = recorded[seq]["token"]
