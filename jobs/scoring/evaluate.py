@@ -50,7 +50,7 @@ from ringfence.jobs.scoring.levels import (
 )
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
 from ringfence.jobs.scoring.promised_strata import NodesToCompare, choose_strata
-from ringfence.jobs.scoring.scored_rows import score_rows
+from ringfence.jobs.scoring.scored_rows import ScoreRows, score_rows
 from ringfence.jobs.scoring.shift import compare_with_calibration, describe_shift
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.models.conformal.bands import EXPECTED_IN_LIVING_SETS, EXPECTED_NODES
@@ -169,16 +169,18 @@ def evaluate_rows(
     stopwatch: Stopwatch,
     also: NDArray[np.int64] = NO_ROWS,
     levels: RunLevels | None = None,
+    score: ScoreRows = score_rows,
 ) -> EvaluatedRows:
     """Evaluate `rows`, calibrated with the `known` nodes on the graph as it is now.
 
     The scores of the rows `also` come along; `levels` are those in force, alpha itself without.
+    `score` may be another way to score rows than the run's.
     """
     settings = workspace.settings.conformal
     terms = terms_in_force(settings, model.manifest)
     calibration, classes, absent = _calibration(mirror, known)
     wanted = np.concatenate([calibration, rows, also])
-    scored = score_rows(workspace, model, mirror, graph, wanted, terms)
+    scored = score(workspace, model, mirror, graph, wanted, terms)
     stopwatch.lap("forward")
     degree, n, m = neighbour_counts(graph, wanted), len(calibration), len(calibration) + len(rows)
     degrees = NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,6 +30,12 @@ class ScoredRows:
     sentence: str
     top: NDArray[np.float64]
     entropy: NDArray[np.float64]
+
+
+ScoreRows = Callable[
+    [Workspace, SavedModel, Mirror, InferenceGraph, NDArray[np.int64], PromiseTerms], ScoredRows
+]
+"""How rows are scored: `score_rows`, or as if something were otherwise."""
 
 
 def score_rows(

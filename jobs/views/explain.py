@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ringfence.connector.errors import ConfigError, RingfenceError
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ringfence.connector.mapping import GraphMapping
     from ringfence.connector.neo4j.driver import Graph
     from ringfence.jobs.project.workspace import Workspace
+    from ringfence.jobs.scoring.reasons import Reasons
 
 MAX_NEIGHBOURS = 24
 
@@ -94,6 +95,7 @@ class Explanation:
     groups: dict[str, str]
     neighbours: tuple[ExplainedNeighbour, ...] | None
     model_state: str = "active"
+    reasons: Reasons | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence explain --json` prints."""
@@ -113,11 +115,12 @@ class Explanation:
             "history": [as_row(noticed) for noticed in self.history],
             "groups": self.groups,
             "neighbours": None if around is None else [one.as_json() for one in around],
+            **({} if self.reasons is None else {"why": self.reasons.as_json()}),
         }
 
 
-def run_explain(workspace: Workspace, key: str) -> Explanation:
-    """Return what is known of a node, with its neighbours from the graph."""
+def run_explain(workspace: Workspace, key: str, why: bool = False) -> Explanation:
+    """Return what is known of a node, with its neighbours from the graph; asked, why it is so."""
     workspace.require_migrated()
     queries = ProjectQueries(workspace.store, workspace.project)
     explanation = explain(queries, key, workspace.graph, workspace.mapping)
@@ -127,6 +130,11 @@ def run_explain(workspace: Workspace, key: str) -> Explanation:
             needed="the key of a node that has a set; s:12 for the text 12, i:12 for the number",
             next_step="ringfence query 'MATCH (n)-[:EVALUATED]->() RETURN n LIMIT 5'",
         )
+    if why:
+        from ringfence.jobs.scoring.reasons import find_reasons
+
+        reasons = find_reasons(workspace, explanation.typed_key, explanation.run.model)
+        explanation = replace(explanation, reasons=reasons)
     return explanation
 
 

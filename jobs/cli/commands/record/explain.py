@@ -11,11 +11,18 @@ from ringfence.jobs.cli.console import open_with_progress, print_report, say, ta
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
+    from ringfence.jobs.scoring.reasons import Reasons
     from ringfence.jobs.views.explain import Explanation
+
+MAX_REASONS_SHOWN = 15
+MAX_CLASSES_SHOWN = 3
 
 
 def explain(
     key: Annotated[str, typer.Argument(help="Key of an evaluated node.")],
+    why: Annotated[
+        bool, typer.Option("--why", help="Ask which neighbours and columns made the set.")
+    ] = False,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
@@ -23,7 +30,7 @@ def explain(
     with open_with_progress(config, "reading") as (workspace, _):
         from ringfence.jobs.views.explain import run_explain
 
-        explanation = run_explain(workspace, key)
+        explanation = run_explain(workspace, key, why)
     print_report(explanation, as_json, print_explanation)
 
 
@@ -56,7 +63,37 @@ def print_explanation(explanation: Explanation) -> None:
             for neighbour in explanation.neighbours
         ]
         table("Neighbours", ("key", "class", "set"), rows)
+    if explanation.reasons is not None:
+        _print_reasons(explanation.reasons)
 
 
 def _describe_set(names: Sequence[str] | None) -> str:
     return "–" if names is None else ", ".join(names) or "no class conforms"
+
+
+def _print_reasons(reasons: Reasons) -> None:
+    """Show what each neighbour and column does, the strongest first."""
+    say(f"Why, on {reasons.graph}; calibration nodes as they are, sets as they were.")
+    strongest = sorted(range(len(reasons.classes)), key=lambda at: -reasons.p_values[at])
+    shown = strongest[:MAX_CLASSES_SHOWN]
+    rows = [
+        (
+            f"{one.kind} {one.name}" + (f" ({one.class_})" if one.class_ else ""),
+            *(f"{one.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
+            "; ".join(
+                [f"{name} comes in" for name in one.enters]
+                + [f"{name} goes out" for name in one.leaves]
+            )
+            or "the same",
+        )
+        for one in reasons.reasons[:MAX_REASONS_SHOWN]
+    ]
+    titles = [f"p of {reasons.classes[at]} ({reasons.p_values[at]:.3f})" for at in shown]
+    table("Without it, p-values move by", ("without", *titles, "set"), rows)
+    flips = [one for one in reasons.reasons if one.enters or one.leaves]
+    if flips:
+        say(f"{len(flips)} single changes would change the set; the smallest is to take away one.")
+    else:
+        say("No single neighbour or column changes the set.")
+    if reasons.asked < reasons.neighbours:
+        say(f"Asked about {reasons.asked:,} of {reasons.neighbours:,} neighbours.")

@@ -1,0 +1,1 @@
+"""Which neighbours and columns move a prediction, by exact counterfactuals."""
