@@ -5,8 +5,9 @@
 The paper's networks (GCN) and splits on its seven data sets, `DIR/<name>.npz` as for `make
 reproduce`. Half of the unseen nodes are there; of these as many as train nodes calibrate, drawn
 anew `draws` times per split, and the others are judged on the subgraph of all that are there.
-APS with NodeEx is the reference of the paper; every other row is `rule = "auto"`. `auto` chooses
-among the scores on validation nodes alone. Standard errors are over splits.
+APS with NodeEx is the reference of the paper; every other row of ours is `rule = "auto"`. `auto`
+chooses among the scores on validation nodes alone. MAPIE and TorchCP stand beside where they are
+installed (`make bench-conformal`). Standard errors are over splits.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.efficiency_others import sets_of_others
 from benchmarks.measuring import keep, show
 from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import Dataset, load
@@ -37,6 +39,9 @@ from ringfence.models.conformal.evaluate import (
 )
 from ringfence.models.scores import SCORES, softmax64
 from ringfence.models.scores.choice import choose_score
+
+OTHERS = "one threshold"
+"""Rule of the libraries beside: all nodes compared together."""
 
 OPTIONS: dict[str, Any] = {"diffusion": 0.5, "penalty": 0.01, "k_reg": 1}
 Floats = NDArray[np.float64]
@@ -78,7 +83,7 @@ def _one_split(
     unseen = np.setdiff1d(np.arange(data.nodes), model.context)
     there = rng.permutation(unseen)[: len(unseen) // 2]
     nodes = np.concatenate([model.validation_nodes, model.train_nodes, there])
-    scores, degree = _scores(data, model, nodes, rng)
+    scores, degree, probabilities = _scores(data, model, nodes, rng)
     seen = len(model.context)
     validation = len(model.validation_nodes)
     truth = data.y[nodes]
@@ -91,6 +96,11 @@ def _one_split(
         for rule, score in _variants():
             measured = _judge(rule, scores[score], degree, truth, calibration, judged)
             rows.setdefault((rule, score), []).append(measured)
+        own = truth[calibration]
+        for name, sets in sets_of_others(
+            probabilities[calibration], own, probabilities[judged], ALPHA
+        ).items():
+            rows.setdefault((OTHERS, name), []).append(_summary(sets, truth[judged]))
     return {key: np.mean(values, axis=0) for key, values in rows.items()}, choice
 
 
@@ -102,8 +112,8 @@ def _variants() -> Iterator[tuple[CalibrationRule, str]]:
 
 def _scores(
     data: Dataset, model: Model, nodes: Ints, rng: np.random.Generator
-) -> tuple[dict[str, Floats], Ints]:
-    """Every score of the nodes on the subgraph that they induce, and their degrees there."""
+) -> tuple[dict[str, Floats], Ints, Floats]:
+    """Every score of the nodes on the subgraph that they induce, degrees and probabilities."""
     place = np.full(data.nodes, -1, np.int64)
     place[nodes] = np.arange(len(nodes))
     inside = place[data.edges]
@@ -119,7 +129,7 @@ def _scores(
         )
         for name, score in SCORES.items()
     }
-    return scores, degrees(both, len(nodes))
+    return scores, degrees(both, len(nodes)), np.asarray(probabilities)
 
 
 def _judge(
@@ -132,8 +142,12 @@ def _judge(
         NodeDegrees(degree[known], degree[due], degree_counts(degree)),
         Promise((ALPHA,), rule),
     )
-    sets, hits = result.sets[0], result.sets[0][np.arange(len(due)), truth[due]]
-    each = np.array([hits[truth[due] == y].mean() for y in np.unique(truth[due])])
+    return _summary(result.sets[0], truth[due])
+
+
+def _summary(sets: NDArray[np.bool_], truth: Ints) -> Floats:
+    hits = sets[np.arange(len(truth)), truth]
+    each = np.array([hits[truth == y].mean() for y in np.unique(truth)])
     return np.array([sets.sum(axis=1).mean(), hits.mean(), each.min(), each.max() - each.min()])
 
 

@@ -31,6 +31,7 @@ NAMES: Mapping[SequenceRule, str] = {
     "naive": "naive",
     "edge": "EdgeEx",
     "edge_exact": "EdgeEx, exact",
+    "auto": "bands of degree",
 }
 
 
@@ -65,7 +66,7 @@ def judge(
     """Judge the requested nodes, each at its step."""
     known = run.sequence.calibration
     rows = replay(model.state, data.x, run.sequence, watched=known, requests=requests)
-    return evaluate_requests(rows, known, data.y, run.score, ALPHA, rules)
+    return evaluate_requests(rows, known, data.y, run.score, ALPHA, rules, run.sequence)
 
 
 def arrival_curve(data: Dataset, model: Model, run: Run, rules: tuple[SequenceRule, ...]) -> Curve:

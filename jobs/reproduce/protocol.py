@@ -35,8 +35,8 @@ __all__ = ["Run", "edge_record", "edge_run", "node_record", "node_run", "sequenc
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-NODE_RULES: tuple[SequenceRule, ...] = ("node", "naive")
-EDGE_RULES: tuple[SequenceRule, ...] = ("edge", "edge_exact", "node", "naive")
+NODE_RULES: tuple[SequenceRule, ...] = ("node", "naive", "auto")
+EDGE_RULES: tuple[SequenceRule, ...] = ("edge", "edge_exact", "node", "naive", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def edge_run(data: Dataset, model: Model, seed: int, *, steps: int = 0) -> Run:
 
 
 def node_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[str, Any]:
-    """NodeEx and naive on one node sequence: on arrival, at a random time, at the last step."""
+    """NodeEx, naive and bands on one node sequence: on arrival, at a random time, at the end."""
     run = node_run(data, model, seed)
     nodes, steps = run.arriving, run.sequence.steps
     rng = np.random.default_rng([seed, 1])
@@ -101,7 +101,7 @@ def node_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[st
 
 
 def edge_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[str, Any]:
-    """EdgeEx, NodeEx and naive on one edge sequence, on arrival and at the last step.
+    """EdgeEx, NodeEx, naive and bands of degree on one edge sequence, on arrival and at the end.
 
     "stale" is the published notebook's variant: every score but naive's own is that of the full
     graph, whatever the step.
@@ -137,7 +137,9 @@ def _evaluate(
     rows = replay(
         model.state, data.x, run.sequence, watched=run.sequence.calibration, requests=requests
     )
-    judged = evaluate_requests(rows, run.sequence.calibration, data.y, run.score, alpha, rules)
+    judged = evaluate_requests(
+        rows, run.sequence.calibration, data.y, run.score, alpha, rules, run.sequence
+    )
     return {time: _summary(judged, which == i, rules) for i, time in enumerate(times)}
 
 

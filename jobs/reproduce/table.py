@@ -66,10 +66,10 @@ def row_of(result: Results) -> Row:
     """The row of one dataset."""
     cells: dict[str, Cell] = {}
     for time in ("arrival", "own", "last"):
-        for rule in ("node", "naive"):
+        for rule in ("node", "naive", "auto"):
             cells |= _cell(result.node, "node", time, rule)
     for time in ("arrival", "last"):
-        for rule in ("edge", "edge_exact", "node", "naive"):
+        for rule in ("edge", "edge_exact", "node", "naive", "auto"):
             cells |= _cell(result.edge, "edge", time, rule)
     for rule in ("edge", "node", "naive"):
         cells |= _cell(result.edge, "edge", "stale", rule)
@@ -91,9 +91,10 @@ def row_of(result: Results) -> Row:
 
 
 def _cell(records: Sequence[dict[str, Any]], kind: str, time: str, rule: str) -> dict[str, Cell]:
+    stale = time == "stale"
+    records = [record for record in records if rule in record[time]]  # older ones have no bands
     if not records:
         return {}
-    stale = time == "stale"
     covered = [r[time][rule] if stale else r[time][rule]["covered"] for r in records]
     share = np.array(covered) / np.array([r["m"] for r in records])
     group = GROUP[kind]

@@ -3,6 +3,9 @@
 Sets of different scores are compared by halves: one half of the validation nodes gives the
 threshold, the other half is judged, over many random halves. A score may be chosen if its worst
 class is covered at most 3 points less than APS's; of those the one with the smallest sets is taken.
+Scores that take probabilities as they are (TPS, DTPS) cover easy classes at the cost of hard ones,
+by up to 20 points on the paper's data sets, and the twenty validation nodes of a class seldom show
+it: for them the lower end of what the nodes say counts (one-sided, 95 %), not the middle.
 Calibration nodes are never looked at, so the choice costs no validity.
 """
 
@@ -23,13 +26,18 @@ REFERENCE = "APS"
 MAX_LOSS_OF_WORST_CLASS = 0.03
 MIN_NODES_OF_A_CLASS = 5  # a class with fewer validation nodes says nothing about its coverage
 HALVES = 40
+SHOWN_FOR_SURE = ("TPS", "DTPS")
+"""Scores whose worst class must be shown not to fall: measured to leave hard classes behind."""
+
+ONE_SIDED_95 = 1.645
 
 
 @dataclass(frozen=True, slots=True)
 class ScoreTrial:
     """How one score did on the validation nodes: mean set size, coverage, that of its worst class.
 
-    `spread` is the largest difference in coverage between two classes.
+    `spread` is the largest difference in coverage between two classes; `surely_at_least` is below
+    the coverage of its worst class with 95 % confidence, as far as it differs from APS's.
     """
 
     score: str
@@ -37,6 +45,7 @@ class ScoreTrial:
     coverage: float
     worst_class: float
     spread: float
+    surely_at_least: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +73,12 @@ def choose_score(
             f"no {REFERENCE} among {', '.join(candidates)}; it is what others are held to"
         )
     halves = _halves(len(classes), seed)
-    trials = [_try(name, scores, classes, alpha, halves) for name, scores in candidates.items()]
+    reference = _hits(candidates[REFERENCE], classes, alpha, halves).covered
+    trials = [
+        _try(name, scores, classes, alpha, halves, reference) for name, scores in candidates.items()
+    ]
     least = next(one for one in trials if one.score == REFERENCE).worst_class
-    allowed = [one for one in trials if one.worst_class >= least - MAX_LOSS_OF_WORST_CLASS]
+    allowed = [one for one in trials if _worst_that_counts(one) >= least - MAX_LOSS_OF_WORST_CLASS]
     best = min(allowed, key=lambda one: (one.mean_size, one.score != REFERENCE))
     return ScoreChoice(best.score, tuple(trials), _describe(best, trials, len(classes)))
 
@@ -76,25 +88,55 @@ def _halves(nodes: int, seed: int) -> list[Ints]:
     return [rng.permutation(nodes)[: nodes // 2] for _ in range(HALVES)]
 
 
-def _try(
-    name: str, scores: Floats, classes: Ints, alpha: float, halves: Sequence[Ints]
-) -> ScoreTrial:
-    n_classes = scores.shape[1]
-    sizes, judged = 0.0, 0
-    hits, seen = np.zeros(n_classes), np.zeros(n_classes)
-    true = scores[np.arange(len(classes)), classes]
+def _worst_that_counts(trial: ScoreTrial) -> float:
+    return trial.surely_at_least if trial.score in SHOWN_FOR_SURE else trial.worst_class
+
+
+@dataclass(frozen=True, slots=True)
+class _Hits:
+    """Of each node the share of halves in which it was covered [v]; mean set size."""
+
+    covered: Floats
+    mean_size: float
+
+
+def _hits(scores: Floats, classes: Ints, alpha: float, halves: Sequence[Ints]) -> _Hits:
+    nodes = len(classes)
+    true = scores[np.arange(nodes), classes]
+    covered, judged, sizes = np.zeros(nodes), np.zeros(nodes), 0.0
     for half in halves:
         limit = float(threshold(true[half], alpha))
-        rest = np.setdiff1d(np.arange(len(classes)), half)
+        rest = np.setdiff1d(np.arange(nodes), half)
         sizes += float((scores[rest] >= limit).sum())
-        judged += len(rest)
-        hits += np.bincount(classes[rest], true[rest] >= limit, n_classes)
-        seen += np.bincount(classes[rest], minlength=n_classes)
-    counted = np.bincount(classes, minlength=n_classes) >= MIN_NODES_OF_A_CLASS
-    each = hits[counted] / seen[counted] if counted.any() else np.array([hits.sum() / seen.sum()])
-    overall = float(hits.sum() / max(1, judged))
+        covered[rest] += true[rest] >= limit
+        judged[rest] += 1
+    return _Hits(covered / np.maximum(judged, 1), sizes / max(1.0, float(judged.sum())))
+
+
+def _try(
+    name: str,
+    scores: Floats,
+    classes: Ints,
+    alpha: float,
+    halves: Sequence[Ints],
+    reference: Floats,
+) -> ScoreTrial:
+    found = _hits(scores, classes, alpha, halves)
+    sizes = np.bincount(classes, minlength=scores.shape[1])
+    counted = np.flatnonzero(sizes >= MIN_NODES_OF_A_CLASS)
+    groups = [classes == c for c in counted] or [np.ones(len(classes), np.bool_)]
+    each = np.array([found.covered[own].mean() for own in groups])
+    unsure = [
+        (found.covered[own] - reference[own]).std() / np.sqrt(max(1, int(own.sum()) - 1))
+        for own in groups
+    ]
     return ScoreTrial(
-        name, sizes / max(1, judged), overall, float(each.min()), float(each.max() - each.min())
+        name,
+        found.mean_size,
+        float(found.covered.mean()),
+        float(each.min()),
+        float(each.max() - each.min()),
+        float((each - ONE_SIDED_95 * np.array(unsure)).min()),
     )
 
 

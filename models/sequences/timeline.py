@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ringfence.models.conformal.row_thresholds import row_thresholds
 from ringfence.models.conformal.sets import prediction_sets
 from ringfence.models.scores import ConformityScore, score_named, softmax64
+from ringfence.models.sequences.banded import BandedThresholds
 from ringfence.models.sequences.replay import LogitRows
 from ringfence.models.sequences.sequence import GraphSequence
 
@@ -25,7 +26,7 @@ __all__ = ["Evaluated", "NodeScore", "SequenceRule", "evaluate_requests", "true_
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-SequenceRule = Literal["node", "edge", "edge_exact", "naive"]
+SequenceRule = Literal["node", "edge", "edge_exact", "naive", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +74,7 @@ def evaluate_requests(
     score: NodeScore,
     alpha: float,
     rules: tuple[SequenceRule, ...],
+    sequence: GraphSequence | None = None,
 ) -> Evaluated:
     """Judge every requested node by each rule, at the step at which it was requested.
 
@@ -83,14 +85,16 @@ def evaluate_requests(
         score: conformity score.
         alpha: share of nodes that may be missed.
         rules: "node" NodeEx · "edge" EdgeEx, test weight 1 · "edge_exact" EdgeEx with the node's
-            own 1 / degree · "naive" the threshold of step 0 for ever.
+            own 1 / degree · "naive" the threshold of step 0 for ever · "auto" bands of degree.
+        sequence: whose graphs the bands are cut in; only "auto" asks for it.
     """
+    banded = None if sequence is None else BandedThresholds(sequence, alpha)
     parts: list[Evaluated] = []
     naive: float | None = None
     for block in _calibrated(rows, calibration, y, score):
         if naive is None:
             naive = float(row_thresholds(block.scores[:1], alpha)[0])
-        limits = {rule: _limits(block, rule, alpha, naive) for rule in rules}
+        limits = {rule: _limits(block, rule, alpha, naive, banded) for rule in rules}
         parts.append(_judge(block, y, score, limits))
     return _joined(parts, rules)
 
@@ -134,7 +138,18 @@ def _calibrated(
         )  # fmt: skip
 
 
-def _limits(block: _Block, rule: SequenceRule, alpha: float, naive: float) -> Floats:
+def _limits(
+    block: _Block,
+    rule: SequenceRule,
+    alpha: float,
+    naive: float,
+    banded: BandedThresholds | None,
+) -> Floats:
+    if rule == "auto":
+        if banded is None:
+            raise ValueError("bands of degree are cut in a graph; needed: its sequence")
+        return banded.limits(block.step, block.degree, block.scores[block.row],
+                             block.degrees[block.row])  # fmt: skip
     if rule == "naive":
         return np.full(len(block.node), naive)
     if rule == "node":

@@ -9,6 +9,13 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
+from ringfence.models.conformal.evaluate import (
+    NodeDegrees,
+    NodeScores,
+    Promise,
+    degree_counts,
+    evaluate,
+)
 from ringfence.models.conformal.row_thresholds import row_thresholds
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.networks import GAT, GCN
@@ -225,3 +232,32 @@ def test_an_isolated_node_of_a_node_sequence_is_evaluated_when_it_arrives(world)
     steps = np.concatenate([block.step for block in rows])
     assert len(nodes) == NODES
     assert (steps == alone.node_step[nodes]).all()
+
+
+@pytest.mark.parametrize("kind", ["node", "edge"])
+def test_bands_over_time_are_those_of_a_scoring_run(world, kind):
+    """`rule = "auto"` at a step: the same sets as from the degrees of that graph, all at once."""
+    sequence = getattr(world, kind)
+    nodes = np.flatnonzero(sequence.evaluated & (sequence.node_step <= sequence.steps))
+    known, score = sequence.calibration, NodeScore(world.u)
+    rows = replay(
+        world.network.state_dict(), world.x, sequence, watched=known,
+        requests=Requests(nodes, sequence.node_step[nodes]), rows=300,
+    )  # fmt: skip
+    found = evaluate_requests(rows, known, world.y, score, 0.3, ("auto", "node"), sequence)
+    for i in range(0, len(found.node), max(1, len(found.node) // 12)):
+        step, node = int(found.step[i]), found.node[i : i + 1]
+        logits = world.forward(sequence.edge_index(step))
+        degree = sequence.degrees(step)
+        there = degree[sequence.node_step <= step]
+        result = evaluate(
+            NodeScores(
+                score.true(logits[known], known, world.y), score.all(logits[node], node),
+                np.zeros(len(known)),
+            ),
+            NodeDegrees(degree[known], degree[node], degree_counts(there)),
+            Promise((0.3,), "auto"),
+        )  # fmt: skip
+        assert result.sets[0].sum() == found.size["auto"][i]
+        assert result.thresholds[0].threshold == pytest.approx(found.threshold["auto"][i], abs=1e-9)
+    assert (found.threshold["auto"] != found.threshold["node"]).any()
