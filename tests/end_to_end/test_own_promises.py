@@ -144,9 +144,9 @@ def test_calibration_with_more_of_the_rare_classes_is_no_base_for_a_promise_to_a
 
 def test_what_a_promise_to_a_class_costs_is_shown_before_it_is_chosen(grown, tmp_path, capsys):
     run_training(grown.workspace)
-    found = run_trade_off(grown.workspace, "normal")
+    found = run_trade_off(grown.workspace, "retail")
     members = rows_of(grown.workspace, tables.member, version=found.model)
-    place = class_names(grown.workspace.store, "test")[found.model].index("normal")
+    place = class_names(grown.workspace.store, "test")[found.model].index("retail")
     own = [row for row in members if row.class_index == place]
     assert found.calibration == sum(row.role == "calibration" for row in own)
     assert found.of_class == sum(row.role == "validation" for row in own)
