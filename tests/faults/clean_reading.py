@@ -5,6 +5,7 @@ Only the newest run can be compared, where nothing was written to the graph sinc
 
 import json
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from sqlalchemy import select
 
 from ringfence.connector.keys import encode_key
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.records import Member
 from ringfence.connector.store import tables
+from ringfence.connector.store.calibration.joined import known_nodes
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, members
 from ringfence.jobs.project.model_files import load_model
@@ -61,7 +64,7 @@ def stale_sets(case: Case, seq: int) -> list[str]:
     if not rows:
         return []
     with tempfile.TemporaryDirectory() as folder:
-        computed = _compute(case.workspace, Path(folder), [row.node_key for row in rows])
+        computed = _compute(case.workspace, Path(folder), seq, [row.node_key for row in rows])
     return [
         f"{row.node_key} of run {seq} has other scores in a clean reading"
         for row in rows
@@ -70,7 +73,7 @@ def stale_sets(case: Case, seq: int) -> list[str]:
 
 
 def _compute(
-    workspace: Workspace, folder: Path, keys: list[str]
+    workspace: Workspace, folder: Path, seq: int, keys: list[str]
 ) -> dict[str, tuple[list[float], list[float], int]]:
     """Scores, p-values and the number of calibration nodes for each key."""
     reader = GraphReader(workspace.graph, workspace.mapping, folder, 1_000, 0.0)
@@ -78,12 +81,24 @@ def _compute(
     recorded = active_manifest(workspace.store, workspace.project)
     model = load_model(workspace.models, recorded)
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
+    known += _joined_until(workspace, model.version, model.classes, seq)
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
     fresh = _InFolder(workspace, folder)
     graph = inference.inference_graph(mirror, workspace.mapping)
     done = evaluate_rows(fresh, model, mirror, known, graph, mirror.find(here), Stopwatch())
     columns = zip(here, done.result.scores.tolist(), done.result.p_values.tolist(), strict=True)
     return {key: (scores, p, done.result.n_calibration) for key, scores, p in columns}
+
+
+def _joined_until(
+    workspace: Workspace, version: str, classes: Sequence[str], seq: int
+) -> list[Member]:
+    """Evaluated nodes that calibrate the run `seq`; the window is never full here."""
+    return [
+        Member(node.node_key, "calibration", classes.index(node.label))
+        for node in known_nodes(workspace.store, workspace.project, version)
+        if node.joined_by is not None and node.joined_by <= seq
+    ]
 
 
 class _InFolder:

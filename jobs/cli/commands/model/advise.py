@@ -1,4 +1,4 @@
-"""`ringfence advise`: which rule the order of arrival supports; what a promise to a class costs."""
+"""`ringfence advise`: which rule arrivals support; what a promise to a class costs."""
 
 from __future__ import annotations
 

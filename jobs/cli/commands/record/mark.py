@@ -1,4 +1,4 @@
-"""`ringfence mark`: claim a node of the worklist, note something, or say that it is done."""
+"""`ringfence mark`: claim a node of the worklist, add a note, or close it."""
 
 from __future__ import annotations
 
