@@ -38,7 +38,7 @@ PLANS = {
     "one node": "SELECT * FROM prediction WHERE project = 'bench' AND node_key IN ('s:a', 'i:1')",
     "a run's sets": "SELECT * FROM prediction WHERE project = 'bench' AND seq = 3",
     "coverage": "SELECT * FROM coverage WHERE project = 'bench' AND slice = 'run'",
-    "worklist": "SELECT node_key, p FROM candidate WHERE project = 'bench' AND class = 'mule' "
+    "worklist": "SELECT node_key, p FROM worklist_entry WHERE project = 'bench' AND class = 'mule' "
     "AND known = 0 AND (p, node_key) < (0.5, 's:x') ORDER BY p DESC, node_key DESC LIMIT 50",
     "classes of a node": "SELECT * FROM label WHERE project = 'bench' AND node_key = 's:a'",
 }

@@ -29,7 +29,7 @@ from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.tables import further_set, label, prediction, run
-from ringfence.connector.store.worklist.candidates import mark_known
+from ringfence.connector.store.worklist.entries import mark_known
 from ringfence.connector.store.writer import Writer
 
 

@@ -36,7 +36,7 @@ from ringfence.connector.store.thresholds.recorded import (
     thresholds_digest,
 )
 from ringfence.connector.store.trail.configuration import record_change
-from ringfence.connector.store.worklist.candidates import insert_candidates
+from ringfence.connector.store.worklist.entries import insert_entries
 from ringfence.connector.store.writer import Writer
 
 
@@ -72,7 +72,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             )
         )
         digests = insert_predictions(connection, project, seq, decision.predictions)
-        insert_candidates(connection, project, decision.facts.model, seq, decision.predictions)
+        insert_entries(connection, project, decision.facts.model, seq, decision.predictions)
         insert_thresholds(connection, project, seq, decision.thresholds)
         insert_further_sets(connection, project, seq, decision.further_sets)
         insert_joined(connection, project, decision.facts.model, seq, decision.joined)

@@ -26,8 +26,8 @@ from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
 from ringfence.connector.store.thresholds.tables import threshold as threshold
-from ringfence.connector.store.worklist.tables import candidate as candidate
 from ringfence.connector.store.worklist.tables import mark as mark
+from ringfence.connector.store.worklist.tables import worklist_entry as worklist_entry
 
 lease = Table(
     "lease",

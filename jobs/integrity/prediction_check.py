@@ -13,7 +13,7 @@ from ringfence.connector.store.labels import OpenPrediction, further_coverage, j
 from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
 from ringfence.connector.store.thresholds.recorded import further_digest, thresholds_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
-from ringfence.jobs.integrity.worklist_check import find_candidate_edits, find_orphans
+from ringfence.jobs.integrity.worklist_check import find_entry_edits, find_orphans
 
 MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is told
 
@@ -57,7 +57,7 @@ def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator
         yield from _threshold_edits(seq, reader, run)
         yield from _listed(seq, rows, labels, run)
         yield from _further_edits(seq, reader, rows, labels, run)
-        yield from find_candidate_edits(seq, rows, run.classes, reader)
+        yield from find_entry_edits(seq, rows, run.classes, reader)
     yield from find_orphans(reader)
 
 

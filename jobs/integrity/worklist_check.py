@@ -1,4 +1,4 @@
-"""The worklist against the record: candidates follow from predictions, marks stand in the chain.
+"""The worklist against the record: entries follow from predictions, marks stand in the chain.
 
 Whoever removes a row from the worklist hides a node from the people who look at it; sets, coverage
 and verdicts do not rest on it.
@@ -12,18 +12,18 @@ from dataclasses import asdict
 from typing import Any
 
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
-from ringfence.connector.store.worklist.candidates import candidates_of
+from ringfence.connector.store.worklist.entries import entries_of
 from ringfence.connector.store.worklist.marks import KIND
 
 MAX_LISTED_ROWS = 20  # in one run; of the others only the number is told
-Candidate = tuple[float, int, int, int, bool]
+Entry = tuple[float, int, int, int, bool]
 """p-value, run, size of the set, degree, whether the class is known."""
 
 
-def find_candidate_edits(
+def find_entry_edits(
     seq: int, rows: Sequence[Row], classes: Sequence[str] | None, reader: RecordReader
 ) -> Iterator[str]:
-    """Yield the candidates of a run's nodes that are not as the predictions `rows` say.
+    """Yield the entries of a run's nodes that are not as the predictions `rows` say.
 
     Nothing where the model's classes can't be read, which is a problem of its own.
     """
@@ -34,19 +34,19 @@ def find_candidate_edits(
         (row["node_key"], row["class"]): tuple(
             row[name] for name in ("p", "seq", "size", "degree", "known")
         )
-        for row in reader.candidates(seq)
+        for row in reader.entries(seq)
     }
     changed = sorted(id_ for id_ in {*expected, *stored} if expected.get(id_) != stored.get(id_))
     for node_key, class_ in changed[:MAX_LISTED_ROWS]:
-        yield f"candidate {node_key} (run {seq}), {class_!r}: the row is not as the set says"
+        yield f"worklist_entry {node_key} (run {seq}), {class_!r}: the row is not as the set says"
     if len(changed) > MAX_LISTED_ROWS:
-        yield f"… and {len(changed) - MAX_LISTED_ROWS} more candidates of run {seq}"
+        yield f"… and {len(changed) - MAX_LISTED_ROWS} more entries of run {seq}"
 
 
 def find_orphans(reader: RecordReader) -> Iterator[str]:
-    """Yield the number of candidates of nodes that were never evaluated."""
-    if count := reader.count_orphaned_candidates():
-        yield f"candidate: {count} rows of nodes that were never evaluated"
+    """Yield the number of entries of nodes that were never evaluated."""
+    if count := reader.count_orphaned_entries():
+        yield f"worklist_entry: {count} rows of nodes that were never evaluated"
 
 
 def find_mark_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
@@ -68,10 +68,10 @@ def _changed(recorded: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str
 
 def _expected(
     seq: int, row: Row, classes: Sequence[str]
-) -> Iterator[tuple[tuple[str, str], Candidate]]:
+) -> Iterator[tuple[tuple[str, str], Entry]]:
     try:
         inside, values = json.loads(row["classes"]), json.loads(row["p_values"])
-        made = candidates_of(
+        made = entries_of(
             row["node_key"], inside, dict(zip(classes, values, strict=False)), row["degree"]
         )
     except (ValueError, TypeError):  # the prediction's own problem

@@ -15,7 +15,7 @@ from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.tables import candidate, grouping, mark, prediction, run
+from ringfence.connector.store.tables import grouping, mark, prediction, run, worklist_entry
 
 Known = Literal["no", "yes", "any"]
 State = Literal["open", "free", "claimed", "done", "any"]
@@ -94,7 +94,7 @@ def groups_to_choose(queries: ProjectQueries, limit: int = 200) -> list[tuple[st
 
 def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: int) -> Select[Any]:
     """The rows of one stretch of the index, in its order."""
-    here = candidate.c
+    here = worklist_entry.c
     chosen = [
         here.project == queries.project,
         here["class"] == wanted.class_,
@@ -127,12 +127,12 @@ def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: i
 
 def _bounds(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
     bounds = (
-        (wanted.min_p, candidate.c.p, "above"),
-        (wanted.min_size, candidate.c.size, "from"),
-        (wanted.max_size, candidate.c.size, "to"),
-        (wanted.min_degree, candidate.c.degree, "from"),
-        (wanted.max_degree, candidate.c.degree, "to"),
-        (wanted.run, candidate.c.seq, "is"),
+        (wanted.min_p, worklist_entry.c.p, "above"),
+        (wanted.min_size, worklist_entry.c.size, "from"),
+        (wanted.max_size, worklist_entry.c.size, "to"),
+        (wanted.min_degree, worklist_entry.c.degree, "from"),
+        (wanted.max_degree, worklist_entry.c.degree, "to"),
+        (wanted.run, worklist_entry.c.seq, "is"),
     )
     compare = {
         "above": lambda column, value: column > value,
@@ -149,10 +149,10 @@ def _run_bounds(queries: ProjectQueries, wanted: WorklistFilter) -> list[ColumnE
     in_project = run.c.project == queries.project
     if wanted.from_ns is not None:
         first = select(func.min(run.c.seq)).where(in_project, run.c.decided_ns >= wanted.from_ns)
-        bounds.append(candidate.c.seq >= func.coalesce(first.scalar_subquery(), 2**62))
+        bounds.append(worklist_entry.c.seq >= func.coalesce(first.scalar_subquery(), 2**62))
     if wanted.until_ns is not None:
         last = select(func.max(run.c.seq)).where(in_project, run.c.decided_ns < wanted.until_ns)
-        bounds.append(candidate.c.seq <= func.coalesce(last.scalar_subquery(), -1))
+        bounds.append(worklist_entry.c.seq <= func.coalesce(last.scalar_subquery(), -1))
     return bounds
 
 
@@ -161,8 +161,8 @@ def _membership(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
     found: list[ColumnElement[bool]] = []
     if wanted.group is not None:
         in_group = select(grouping.c.node_key).where(
-            grouping.c.project == candidate.c.project,
-            grouping.c.node_key == candidate.c.node_key,
+            grouping.c.project == worklist_entry.c.project,
+            grouping.c.node_key == worklist_entry.c.node_key,
             grouping.c.property == wanted.group,
             grouping.c.value == (wanted.value or ""),
         )
@@ -176,8 +176,8 @@ def _in_state(state: State) -> ColumnElement[bool]:
     newest = (
         select(mark.c.action)
         .where(
-            mark.c.project == candidate.c.project,
-            mark.c.node_key == candidate.c.node_key,
+            mark.c.project == worklist_entry.c.project,
+            mark.c.node_key == worklist_entry.c.node_key,
             mark.c.action != "note",
         )
         .order_by(mark.c.n.desc())

@@ -43,7 +43,6 @@ from ringfence.connector.store.tables import (
     alarm,
     alarm_event,
     audit_mark,
-    candidate,
     coverage,
     further_set,
     joined,
@@ -55,6 +54,7 @@ from ringfence.connector.store.tables import (
     rescore,
     run,
     threshold,
+    worklist_entry,
 )
 from ringfence.connector.store.thresholds.recorded import read_thresholds
 from ringfence.connector.store.trail.keys import KeySource, current_key
@@ -145,21 +145,21 @@ class RecordReader:
         )
         return [row._asdict() for row in self.connection.execute(query)]
 
-    def candidates(self, seq: int) -> list[Row]:
+    def entries(self, seq: int) -> list[Row]:
         """Return the worklist's rows of a run's nodes."""
         query = (
-            select(candidate)
-            .join(prediction, _of_candidate())
+            select(worklist_entry)
+            .join(prediction, _of_entry())
             .where(prediction.c.project == self.project, prediction.c.seq == seq)
         )
         return [row._asdict() for row in self.connection.execute(query)]
 
-    def count_orphaned_candidates(self) -> int:
+    def count_orphaned_entries(self) -> int:
         """Return how many rows the worklist has of nodes that were never evaluated."""
         query = (
             select(func.count())
-            .select_from(candidate.outerjoin(prediction, _of_candidate()))
-            .where(candidate.c.project == self.project, prediction.c.node_key.is_(None))
+            .select_from(worklist_entry.outerjoin(prediction, _of_entry()))
+            .where(worklist_entry.c.project == self.project, prediction.c.node_key.is_(None))
         )
         return int(self.connection.execute(query).scalar_one())
 
@@ -250,9 +250,9 @@ class RecordReader:
         return [row._asdict() for row in self.connection.execute(query)]
 
 
-def _of_candidate() -> ColumnElement[bool]:
-    return (candidate.c.project == prediction.c.project) & (
-        candidate.c.node_key == prediction.c.node_key
+def _of_entry() -> ColumnElement[bool]:
+    return (worklist_entry.c.project == prediction.c.project) & (
+        worklist_entry.c.node_key == prediction.c.node_key
     )
 
 

@@ -17,8 +17,8 @@ from sqlalchemy import (
 
 from ringfence.connector.store.thresholds.tables import metadata
 
-candidate = Table(
-    "candidate",
+worklist_entry = Table(
+    "worklist_entry",
     metadata,
     Column("project", Text),
     Column("node_key", Text),
@@ -29,7 +29,9 @@ candidate = Table(
     Column("degree", BigInteger, nullable=False),
     Column("known", Boolean, nullable=False),
     PrimaryKeyConstraint("project", "node_key", "class"),
-    Index("candidate_by_p", "project", "class", "known", "p", "node_key", "seq", "size", "degree"),
+    Index(
+        "worklist_entry_by_p", "project", "class", "known", "p", "node_key", "seq", "size", "degree"
+    ),
 )
 """A class in the set of an evaluated node, with its p-value: what the worklist is sorted by.
 

@@ -18,8 +18,8 @@ BLOCK = 5_000
 
 
 def upgrade() -> None:
-    candidate = op.create_table(
-        "candidate",
+    worklist_entry = op.create_table(
+        "worklist_entry",
         sa.Column("project", sa.Text),
         sa.Column("node_key", sa.Text),
         sa.Column("class", sa.Text),
@@ -30,10 +30,10 @@ def upgrade() -> None:
         sa.Column("known", sa.Boolean, nullable=False),
         sa.PrimaryKeyConstraint("project", "node_key", "class"),
     )
-    _fill(candidate)
+    _fill(worklist_entry)
     op.create_index(
-        "candidate_by_p",
-        "candidate",
+        "worklist_entry_by_p",
+        "worklist_entry",
         ["project", "class", "known", "p", "node_key", "seq", "size", "degree"],
     )
     op.create_table(
@@ -53,7 +53,7 @@ def upgrade() -> None:
     op.create_index("mark_by_node", "mark", ["project", "node_key", "n"])
 
 
-def _fill(candidate: sa.Table) -> None:
+def _fill(worklist_entry: sa.Table) -> None:
     """Write the rows of older sets, a block of nodes at a time."""
     connection = op.get_bind()
     model = sa.table("model", sa.column("project"), sa.column("version"), sa.column("manifest"))
@@ -65,7 +65,7 @@ def _fill(candidate: sa.Table) -> None:
     while rows := list(connection.execute(_block(last))):
         made = [new for row in rows for new in _candidates(row, names)]
         if made:
-            connection.execute(sa.insert(candidate), made)
+            connection.execute(sa.insert(worklist_entry), made)
         last = rows[-1].project, rows[-1].node_key
 
 
@@ -102,5 +102,5 @@ def _candidates(row: Any, names: dict[tuple[str, str], list[str]]) -> list[dict[
 def downgrade() -> None:
     op.drop_index("mark_by_node", table_name="mark")
     op.drop_table("mark")
-    op.drop_index("candidate_by_p", table_name="candidate")
-    op.drop_table("candidate")
+    op.drop_index("worklist_entry_by_p", table_name="worklist_entry")
+    op.drop_table("worklist_entry")

@@ -33,24 +33,24 @@ COPY_RUN = (
 )
 
 SQL_EDITS = {
-    "candidate hidden from the worklist": (
-        "DELETE FROM candidate WHERE node_key = '{node}'",
+    "worklist_entry hidden from the worklist": (
+        "DELETE FROM worklist_entry WHERE node_key = '{node}'",
         [],
-        "candidate {node} (run 2)",
+        "worklist_entry {node} (run 2)",
     ),
-    "candidate.p": (
-        "UPDATE candidate SET p = p / 2 WHERE node_key = '{node}'",
+    "worklist_entry.p": (
+        "UPDATE worklist_entry SET p = p / 2 WHERE node_key = '{node}'",
         [],
-        "candidate {node} (run 2)",
+        "worklist_entry {node} (run 2)",
     ),
-    "candidate.known": (
-        "UPDATE candidate SET known = NOT known WHERE node_key = '{node}'",
+    "worklist_entry.known": (
+        "UPDATE worklist_entry SET known = NOT known WHERE node_key = '{node}'",
         [],
-        "candidate {node} (run 2)",
+        "worklist_entry {node} (run 2)",
     ),
-    "candidate of nobody": (
-        "INSERT INTO candidate (project, node_key, class, p, seq, size, degree, known) "
-        "SELECT project, 's:nobody', class, p, seq, size, degree, known FROM candidate "
+    "worklist_entry of nobody": (
+        "INSERT INTO worklist_entry (project, node_key, class, p, seq, size, degree, known) "
+        "SELECT project, 's:nobody', class, p, seq, size, degree, known FROM worklist_entry "
         "WHERE node_key = '{node}'",
         [],
         "nodes that were never evaluated",

@@ -137,7 +137,7 @@ LAST_RUN = (
     "DELETE FROM coverage WHERE seq = 2", "DELETE FROM grouping", "DELETE FROM label",
     "DELETE FROM threshold WHERE seq = 2",
     "DELETE FROM further_set WHERE node_key IN (SELECT node_key FROM prediction WHERE seq = 2)",
-    "DELETE FROM candidate WHERE seq = 2", "UPDATE candidate SET known = false",
+    "DELETE FROM worklist_entry WHERE seq = 2", "UPDATE worklist_entry SET known = false",
     "DELETE FROM prediction WHERE seq = 2", "DELETE FROM run WHERE seq = 2",
     "DELETE FROM coverage", "DELETE FROM alarm_event", "DELETE FROM alarm",
     "DELETE FROM audit_mark",

@@ -93,11 +93,11 @@ def test_equal_p_values_are_not_lost_between_pages(queries):
 
 def test_a_page_reads_the_index_alone_and_in_its_order(queries):
     wanted = (
-        "SELECT node_key, p FROM candidate WHERE project = 'p' AND class = 'mule' AND known = 0 "
-        "AND (p, node_key) < (0.5, 'x') ORDER BY p DESC, node_key DESC LIMIT 50"
+        "SELECT node_key, p FROM worklist_entry WHERE project = 'p' AND class = 'mule' "
+        "AND known = 0 AND (p, node_key) < (0.5, 'x') ORDER BY p DESC, node_key DESC LIMIT 50"
     )
     with queries.store.reading() as connection:
         plan = [row[3] for row in connection.execute(text(f"EXPLAIN QUERY PLAN {wanted}"))]
     assert len(plan) == 1
-    assert "COVERING INDEX candidate_by_p" in plan[0]
+    assert "COVERING INDEX worklist_entry_by_p" in plan[0]
     assert "TEMP B-TREE" not in plan[0]

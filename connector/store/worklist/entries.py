@@ -1,4 +1,4 @@
-"""Candidates: the classes in the sets of a run, one row each, written when the run is decided."""
+"""Entries of the worklist: classes in the sets of a run, written when the run is decided."""
 
 from __future__ import annotations
 
@@ -12,45 +12,45 @@ from sqlalchemy import Connection, insert, select, update
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
 from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, split
-from ringfence.connector.store.tables import candidate, model
+from ringfence.connector.store.tables import model, worklist_entry
 
 Row = dict[str, Any]
 
 
-def insert_candidates(
+def insert_entries(
     connection: Connection,
     project: str,
     version: str,
     seq: int,
     decided: PredictionTable | Sequence[Prediction],
 ) -> None:
-    """Write the candidates of a run inside the transaction that decides it."""
+    """Write the entries of a run inside the transaction that decides it."""
     terms = {"project": project, "seq": seq, "known": False}
     for block in _blocks(connection, project, version, decided):
         if block:
-            connection.execute(insert(candidate), [terms | row for row in block])
+            connection.execute(insert(worklist_entry), [terms | row for row in block])
 
 
 def mark_known(connection: Connection, project: str, keys: Sequence[str]) -> None:
     """Say that the classes of some nodes became known."""
     for part in split(keys):
         connection.execute(
-            update(candidate)
+            update(worklist_entry)
             .where(
-                candidate.c.project == project,
-                candidate.c.node_key.in_(part),
-                candidate.c.known.is_(False),
+                worklist_entry.c.project == project,
+                worklist_entry.c.node_key.in_(part),
+                worklist_entry.c.known.is_(False),
             )
             .values(known=True)
         )
 
 
-def candidates_of(
+def entries_of(
     node_key: str, classes: Sequence[str], p_values: Mapping[str, float], degree: int
 ) -> list[Row]:
     """Return what a prediction says of each class in its set.
 
-    >>> candidates_of("i:7", ["b"], {"a": 0.05, "b": 0.6}, 3)
+    >>> entries_of("i:7", ["b"], {"a": 0.05, "b": 0.6}, 3)
     [{'node_key': 'i:7', 'class': 'b', 'p': 0.6, 'size': 1, 'degree': 3}]
     """
     size = len(classes)
@@ -76,7 +76,7 @@ def _blocks(
         yield [
             row
             for one in part
-            for row in candidates_of(
+            for row in entries_of(
                 one.node_key, one.classes, dict(zip(names, one.p_values, strict=False)), one.degree
             )
         ]
