@@ -32,10 +32,8 @@ def record_first_seen(writer: Writer, times: Mapping[str, int]) -> None:
         rows = [{"project": project, "node_key": key, "seen_ns": new[key]} for key in sorted(new)]
         for part in split(rows):
             connection.execute(insert(first_seen), part)
-        stored = nodes_by_time(connection, project)
-        to_seal = set(new.values()) if _has_entry(connection, project) else set(stored)
-        for seen_ns in sorted(to_seal):
-            keys = stored[seen_ns]
+        only = sorted(set(new.values())) if _has_entry(connection, project) else None
+        for seen_ns, keys in sorted(nodes_by_time(connection, project, only).items()):
             facts = {"seen_ns": seen_ns, "nodes": len(keys), "rows": keys_digest(keys)}
             chain.append(connection, project, writer.key, KIND, facts)
 
@@ -52,14 +50,23 @@ def find_first_seen(store: Store, project: str, keys: Sequence[str]) -> dict[str
     return found
 
 
-def nodes_by_time(connection: Connection, project: str) -> dict[int, list[str]]:
-    """Return the keys of all nodes on record by the time at which a run saw them first."""
-    query = select(first_seen.c.seen_ns, first_seen.c.node_key).where(
+def nodes_by_time(
+    connection: Connection, project: str, times: Sequence[int] | None = None
+) -> dict[int, list[str]]:
+    """Return the keys of the nodes on record by the time at which a run saw them first.
+
+    With `times` only those that were first seen then.
+    """
+    every = select(first_seen.c.seen_ns, first_seen.c.node_key).where(
         first_seen.c.project == project
     )
     found: dict[int, list[str]] = {}
-    for seen_ns, key in connection.execute(query):
-        found.setdefault(seen_ns, []).append(key)
+    parts = [every] if times is None else [
+        every.where(first_seen.c.seen_ns.in_(part)) for part in split(times)
+    ]  # fmt: skip
+    for query in parts:
+        for seen_ns, key in connection.execute(query):
+            found.setdefault(seen_ns, []).append(key)
     return found
 
 

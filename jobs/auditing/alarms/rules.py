@@ -130,12 +130,12 @@ RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding | None]] = {
     "coverage": _coverage,
     "classes": _classes,
     "groups": _groups,
+    "shortfall": _shortfall,
     "unseen": _unseen,
     "drift": _drift,
     "bias": _bias,
     "shift": _shift,
     "labels": _labels,
     "runs": _runs,
-    "shortfall": _shortfall,
 }
 """By name. A rule that returns None has nothing to judge: no such promise is in force."""

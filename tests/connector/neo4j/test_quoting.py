@@ -40,6 +40,7 @@ EXAMPLES = int(os.environ.get("RINGFENCE_TEST_HOSTILE_NAMES", "300"))
 VALUES_AT_ONCE = 25
 
 
+@pytest.mark.long
 @settings(
     max_examples=EXAMPLES,
     deadline=None,

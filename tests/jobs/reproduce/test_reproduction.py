@@ -55,7 +55,7 @@ def _reproduce(*arguments):
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_small_dataset_from_nothing_to_the_table(folder, tmp_path):
     """CiteSeer where the shared data is there, the generated dataset elsewhere."""
     where, name = (SHARED, "citeseer") if (SHARED / "citeseer.npz").exists() else (folder, "tiny")

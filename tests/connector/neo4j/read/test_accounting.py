@@ -186,6 +186,7 @@ WRITERS = 20
 READS = int(os.environ.get("RINGFENCE_TEST_READS_BESIDE_WRITERS", "12"))
 
 
+@pytest.mark.long
 def test_twenty_writers_at_work_cause_no_comparison_and_nothing_is_missed(graph, reader):
     """Each writer adds nodes with relationships; at last some are deleted while they write."""
     stop, done = threading.Event(), [[] for _ in range(WRITERS)]

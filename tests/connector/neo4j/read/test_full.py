@@ -184,6 +184,7 @@ def test_a_graph_is_read_in_one_stream_where_it_is_small_or_nodes_have_no_ids(ga
     assert shares(gappy, full.MIN_NODES_FOR_STREAMS) == [Share(0, 1)]
 
 
+@pytest.mark.long
 def test_first_reads_beside_twenty_late_writers_lose_nothing(graph, connected, tmp_path):
     graph.run("CREATE CONSTRAINT FOR (n:Late) REQUIRE n.id IS UNIQUE")
     graph.run("CREATE INDEX FOR (n:Late) ON (n.created_at)")
