@@ -33,8 +33,9 @@ FLAGS = [
     "--disable-sync",
 ]
 DESKTOP, PHONE = {"width": 1180, "height": 1200}, {"width": 390, "height": 1300}
-LAST_BOX = """Math.max(...[...document.querySelectorAll('.card, .verdict, .facts')]
-  .map(box => Math.ceil(box.getBoundingClientRect().bottom)).filter(y => y < innerHeight - 16))"""
+LAST_BOX = """Math.max(0, ...[...document.querySelectorAll('.card, .verdict, .facts, tr')]
+  .map(box => Math.ceil(box.getBoundingClientRect().bottom)).filter(y => y < innerHeight - 16))
+  || innerHeight - 16"""
 
 
 def main(config: Path, folder: Path, key: str | None) -> None:
@@ -45,6 +46,7 @@ def main(config: Path, folder: Path, key: str | None) -> None:
         node_key = key or decode_key(example_key(dashboard.queries) or "s:")
         addresses = {page.name: page.address for page in PAGES if page.pictured}
         addresses["node"] += f"?key={node_key}"
+        addresses["worklist"] += "?class=mule"  # what the demo is about
         server, url = _serve(dashboard)
         try:
             _photograph(url, folder, addresses)
