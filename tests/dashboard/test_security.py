@@ -49,9 +49,11 @@ def test_a_person_logs_in_looks_and_logs_out(locked, token, visiting):
         assert page.url.endswith("/login")
         page.fill("input[name=token]", "not the token")
         page.click("button")
+        page.wait_for_selector("[role=alert]")
         assert "not the token" in page.inner_text("[role=alert]")
         page.fill("input[name=token]", token)
         page.click("button")
+        page.wait_for_url(locked.url + "/")
         assert page.inner_text("h1") == "Today"
         cookies = {one["name"]: one for one in page.context.cookies()}
         session = cookies["ringfence_session"]
@@ -59,6 +61,7 @@ def test_a_person_logs_in_looks_and_logs_out(locked, token, visiting):
         assert session["sameSite"] == "Strict"
         assert session["expires"] > time.time()
         page.click("text=Log out")
+        page.wait_for_url("**/login")
         assert page.url.endswith("/login")
         page.goto(locked.url + "/runs")
         assert page.url.endswith("/login")

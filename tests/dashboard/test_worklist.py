@@ -32,13 +32,16 @@ def test_which_accounts_may_be_mules_surest_first_takes_two_clicks(locked, share
     with visiting(extra_http_headers={"Authorization": f"Bearer {VIEWER}"}) as seen:
         seen.open(shared.url + "/")
         seen.page.click("nav >> text=Worklist")
+        seen.page.wait_for_url("**/worklist")
         seen.page.click("main >> text=mule")
+        seen.page.wait_for_url("**/worklist?*class=mule*")
         rows = seen.page.locator("tbody tr").all_inner_texts()
         p = [float(row.split("\t")[1]) for row in rows]
         assert p == sorted(p, reverse=True)
         assert len(p) > 10
         first = seen.page.locator("tbody a").first.inner_text()
         seen.page.locator("tbody a").first.click()
+        seen.page.wait_for_url("**/node?*")
         assert seen.page.inner_text("h1") == f"Node {first}"
         assert "mule" in seen.page.inner_text(".verdict")
         assert seen.problems == []
