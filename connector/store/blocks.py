@@ -6,11 +6,12 @@ it, the graph is asked about it) keeps no transaction open in SQL.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Column, Row, Select
+from sqlalchemy import Column, Connection, Row, Select, Table
 
+from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.engine import Store
 
 ROWS_PER_STATEMENT = 5_000
@@ -30,6 +31,16 @@ def read_blocks(
             return
         yield block
         last = block[-1]._mapping[key]
+
+
+def insert_columns(
+    connection: Connection,
+    table: Table,
+    columns: Mapping[str, Sequence[Any]],
+    constants: Mapping[str, Any],
+) -> None:
+    """Write rows that are given as columns by the engine's fastest way, inside the transaction."""
+    DIALECTS[connection.dialect.name].insert_columns(connection, table, columns, constants)
 
 
 def split(items: Sequence[T], size: int = ROWS_PER_STATEMENT) -> Iterator[Sequence[T]]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction, StoredPrediction
 from ringfence.connector.store import chain
-from ringfence.connector.store.blocks import read_blocks, split
+from ringfence.connector.store.blocks import insert_columns, read_blocks, split
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import prediction
@@ -25,8 +25,9 @@ def insert_predictions(
 ) -> Digests:
     """Write the predictions of a run inside the transaction that decides it; return digests."""
     digests = Digests()
+    constants = {"project": project, "seq": seq, "in_graph": True}
     for block in text_blocks(decided):
-        connection.execute(insert(prediction), block.rows(project, seq))
+        insert_columns(connection, prediction, block.columns(), constants)
         digests.update(block)
     return digests
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Connection
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ringfence.connector.store.dialects.base import Dialect
+from sqlalchemy import Connection, Table
+from sqlalchemy.exc import DBAPIError
+
+from ringfence.connector.store.dialects.base import Dialect, rows_of
 
 
 class PostgreSQL(Dialect):
@@ -18,6 +22,29 @@ class PostgreSQL(Dialect):
         connection.exec_driver_sql(
             f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
         )
+
+    def insert_columns(
+        self,
+        connection: Connection,
+        table: Table,
+        columns: Mapping[str, Sequence[Any]],
+        constants: Mapping[str, Any],
+    ) -> None:
+        """Write by COPY in PostgreSQL's binary form."""
+        names = [*constants, *columns]
+        types = [table.c[name].type.compile(connection.dialect).lower() for name in names]
+        quote = connection.dialect.identifier_preparer.quote
+        quoted = ", ".join(quote(name) for name in names)
+        statement = f"COPY {quote(table.name)} ({quoted}) FROM STDIN (FORMAT BINARY)"
+        driver: Any = connection.connection.driver_connection
+        driver_error: type[Exception] = connection.dialect.loaded_dbapi.Error
+        try:
+            with driver.cursor() as cursor, cursor.copy(statement) as copy:
+                copy.set_types(types)
+                for row in rows_of(columns, constants):
+                    copy.write_row(row)
+        except driver_error as error:  # the cursor is the driver's own: its errors come bare
+            raise DBAPIError.instance(statement, None, error, driver_error) from error
 
 
 POSTGRESQL = PostgreSQL(

@@ -8,14 +8,17 @@ vanished must be missed, not replaced by an empty one.
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, event
+from sqlalchemy import URL, Connection, Engine, Table, event, insert
+from sqlalchemy import column as sql_column
+from sqlalchemy import table as sql_table
 
 from ringfence.connector.errors import StoreError
 from ringfence.connector.files import PRIVATE, make_private_folder
-from ringfence.connector.store.dialects.base import Dialect
+from ringfence.connector.store.dialects.base import Dialect, rows_of
 
 PRAGMAS = (
     "journal_mode=WAL",
@@ -53,6 +56,20 @@ class SQLite(Dialect):
             needed="the file that was migrated",
             next_step="bring it back, or for a new project: ringfence migrate",
         )
+
+    def insert_columns(
+        self,
+        connection: Connection,
+        table: Table,
+        columns: Mapping[str, Sequence[Any]],
+        constants: Mapping[str, Any],
+    ) -> None:
+        """Give the driver tuples; SQLAlchemy's own way makes a dict and another tuple per row."""
+        rows = list(rows_of(columns, constants))
+        if rows:
+            names = [*constants, *columns]
+            statement = insert(sql_table(table.name, *map(sql_column, names)))
+            connection.exec_driver_sql(str(statement.compile(dialect=connection.dialect)), rows)
 
 
 SQLITE = SQLite(

@@ -38,19 +38,13 @@ class PredictionTexts:
     top_p: Sequence[float]
     bands: Sequence[str | None]
 
-    def rows(self, project: str, seq: int) -> list[dict[str, Any]]:
-        """Return the rows of the table `prediction`."""
-        return [
-            {
-                "project": project, "node_key": key, "seq": seq, "size": size, "classes": classes,
-                "p_values": p_values, "scores": scores, "degree": degree, "top_p": top_p,
-                "band": band, "in_graph": True,
-            }
-            for key, classes, p_values, scores, size, degree, top_p, band in zip(
-                self.keys, self.classes, self.p_values, self.scores, self.sizes, self.degrees,
-                self.top_p, self.bands, strict=True,
-            )
-        ]  # fmt: skip
+    def columns(self) -> dict[str, Sequence[Any]]:
+        """Return the columns of the table `prediction` that differ from row to row."""
+        return {
+            "node_key": self.keys, "size": self.sizes, "classes": self.classes,
+            "p_values": self.p_values, "scores": self.scores, "degree": self.degrees,
+            "top_p": self.top_p, "band": self.bands,
+        }  # fmt: skip
 
 
 class Digests:

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, select, update
 
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
-from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, split
+from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, insert_columns, split
 from ringfence.connector.store.tables import model, worklist_entry
 
 Row = dict[str, Any]
+Columns = dict[str, list[Any]]
+COLUMNS = ("node_key", "class", "p", "size", "degree")
 
 
 def insert_entries(
@@ -25,10 +27,9 @@ def insert_entries(
     decided: PredictionTable | Sequence[Prediction],
 ) -> None:
     """Write the entries of a run inside the transaction that decides it."""
-    terms = {"project": project, "seq": seq, "known": False}
-    for block in _blocks(connection, project, version, decided):
-        if block:
-            connection.execute(insert(worklist_entry), [terms | row for row in block])
+    constants = {"project": project, "seq": seq, "known": False}
+    for columns in _blocks(connection, project, version, decided):
+        insert_columns(connection, worklist_entry, columns, constants)
 
 
 def mark_known(connection: Connection, project: str, keys: Sequence[str]) -> None:
@@ -66,33 +67,33 @@ def _blocks(
     project: str,
     version: str,
     decided: PredictionTable | Sequence[Prediction],
-) -> Iterator[list[Row]]:
+) -> Iterator[Columns]:
     if isinstance(decided, PredictionTable):
         for block in decided.blocks_by_key(ROWS_PER_STATEMENT):
-            yield _table_rows(block)
+            yield _columns_of_table(block)
         return
     names = _class_names(connection, project, version)
     for part in split(decided):
-        yield [
+        rows = [
             row
             for one in part
             for row in entries_of(
                 one.node_key, one.classes, dict(zip(names, one.p_values, strict=False)), one.degree
             )
         ]
+        yield {name: [row[name] for row in rows] for name in COLUMNS}
 
 
-def _table_rows(block: PredictionTable) -> list[Row]:
+def _columns_of_table(block: PredictionTable) -> Columns:
     nodes, places = np.nonzero(block.sets)
-    sizes, degrees = block.sets.sum(axis=1).tolist(), block.degrees.tolist()
-    p_values = block.p_values[nodes, places].tolist()
-    return [
-        {
-            "node_key": block.keys[node], "class": block.class_names[place], "p": p,
-            "size": sizes[node], "degree": degrees[node],
-        }
-        for node, place, p in zip(nodes.tolist(), places.tolist(), p_values, strict=True)
-    ]  # fmt: skip
+    keys, names = np.array(block.keys, object), np.array(block.class_names, object)
+    return {
+        "node_key": keys[nodes].tolist(),
+        "class": names[places].tolist(),
+        "p": block.p_values[nodes, places].tolist(),
+        "size": block.sets.sum(axis=1)[nodes].tolist(),
+        "degree": block.degrees[nodes].tolist(),
+    }
 
 
 def _class_names(connection: Connection, project: str, version: str) -> list[str]:

@@ -14,18 +14,6 @@ from ringfence.connector.times import NANOSECONDS
 KEY = b"key"
 
 
-@pytest.fixture
-def store(sql_url):
-    from sqlalchemy import make_url
-
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    opened = open_store(bare, None if address.password is None else str(address.password))
-    migrate.migrate_sql(opened)
-    yield opened
-    opened.close()
-
-
 def test_migrating_twice_does_no_harm_and_tells_what_it_did(sql_url):
     from sqlalchemy import make_url
 

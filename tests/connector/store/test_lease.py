@@ -3,27 +3,16 @@
 import time
 
 import pytest
-from sqlalchemy import make_url, select, update
+from sqlalchemy import select, update
 
 from ringfence.connector.errors import LeaseHeld, LeaseLost
-from ringfence.connector.store import migrate, tables
-from ringfence.connector.store.engine import open_store
+from ringfence.connector.store import tables
 from ringfence.connector.store.lease import acquire, heartbeat, release
 from ringfence.connector.store.writer import Writer
 
 pytestmark = pytest.mark.slow
 
 SECONDS = 1.5
-
-
-@pytest.fixture
-def store(sql_url):
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    opened = open_store(bare, None if address.password is None else str(address.password))
-    migrate.migrate_sql(opened)
-    yield opened
-    opened.close()
 
 
 def write(store, held):

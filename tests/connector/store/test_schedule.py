@@ -2,25 +2,13 @@
 
 import threading
 
-import pytest
-from sqlalchemy import make_url, update
+from sqlalchemy import update
 
-from ringfence.connector.store import migrate, schedule, tables
-from ringfence.connector.store.engine import open_store
+from ringfence.connector.store import schedule, tables
 from ringfence.connector.store.schedule import Ended, Planned
 from ringfence.connector.times import NANOSECONDS
 
 MINUTE = 60 * NANOSECONDS
-
-
-@pytest.fixture
-def store(sql_url):
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    opened = open_store(bare, None if address.password is None else str(address.password))
-    migrate.migrate_sql(opened)
-    yield opened
-    opened.close()
 
 
 def ten_minutes_later(ns):

@@ -125,7 +125,8 @@ def test_one_relationship_moved_between_old_nodes_is_found(graph, reader):
         f"CREATE (a)-[:LINKS {{created_at: {OLD}}}]->(b)"
     )
     found, said = read_until_noted(reader)
-    assert "all relationships were read again" in said
+    one_slice_had_both = "1 relationships were missing and 1 deleted" in said
+    assert one_slice_had_both or "all relationships were read again" in said
     assert ("i:60", "i:61", 0) in contents(found.mirror)[1]
     assert_equals_graph(reader, found)
 

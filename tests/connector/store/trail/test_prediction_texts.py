@@ -23,7 +23,12 @@ def table(n, seed=0, classes=5, bands=None):
 
 
 def all_rows(predictions, size):
-    return [row for block in text_blocks(predictions, size) for row in block.rows("p", 7)]
+    blocks = (block.columns() for block in text_blocks(predictions, size))
+    return [
+        dict(zip(one, row, strict=True))
+        for one in blocks
+        for row in zip(*one.values(), strict=True)
+    ]
 
 
 @pytest.mark.parametrize("size", [1, 7, 5_000])
