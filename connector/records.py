@@ -275,22 +275,28 @@ class JoinedNode:
 
 @dataclass(frozen=True, slots=True)
 class KnownNode:
-    """An evaluated node of known class: when the class was noticed, and the run it joined by."""
+    """An evaluated node of known class: when the class was noticed, and the run it joined by.
+
+    `role` is what the node was in the training of the version that asks; None where it took no
+    part, as every node that was evaluated and had no class yet.
+    """
 
     node_key: str
     evaluated_in: int
     label: str
     noticed_ns: int
     joined_by: int | None
+    role: Role | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class RunCount:
-    """Number, time and size of a run."""
+    """Number, time and size of a run, and the version that decided it."""
 
     seq: int
     decided_ns: int
     evaluated: int
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)

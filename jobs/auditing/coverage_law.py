@@ -56,7 +56,7 @@ def living_coverage(
     """
     last = of_terms[-1]
     schedule = schedules.get(last.model, ())
-    on_record = {one.seq for one in schedule}
+    on_record = {one.seq for one in schedule if one.own}
     if (
         last.promise != "marginal"
         or not lives(last)
@@ -66,7 +66,13 @@ def living_coverage(
     known = {tally.seq: tally for tally in every_run if tally.model == last.model}
     known |= {tally.seq: tally for tally in of_terms}
     place = {one.seq: i for i, one in enumerate(schedule)}
-    runs = [_living_run(one, known.get(one.seq), place, last.alpha) for one in schedule]
+    given = _given(schedule)
+    runs = [
+        _living_run(one, known.get(one.seq), place, last.alpha)
+        if one.own
+        else LivingRun(known=given[one.seq], training=0)
+        for one in schedule
+    ]
     steps = [one.step for one in schedule if one.seq in {tally.seq for tally in of_terms}]
     law = simulate_law(
         runs,
@@ -95,6 +101,15 @@ def _living_run(
         worth=worth,
         rounding=rounding,
     )
+
+
+def _given(schedule: Sequence[CalibratedRun]) -> dict[int, int]:
+    """How many calibration nodes each run gave in all."""
+    most: dict[int, int] = {}
+    for one in schedule:
+        for seq, count in one.joined.items():
+            most[seq] = max(most.get(seq, 0), count)
+    return most
 
 
 def _joined_places(run: CalibratedRun, place: Mapping[int, int]) -> tuple[int, int, int]:

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 from ringfence.connector.records import NO_OPTIONS, NoticedLabel, Prediction
-from ringfence.connector.store.calibration.joined import joined_digest
 from ringfence.connector.store.coverage import MOVING
 from ringfence.connector.store.groups import groups_digest
 from ringfence.connector.store.labels import label_rows_digest, labels_digest
@@ -28,6 +27,7 @@ from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader,
 from ringfence.jobs.integrity.activation_check import find_activation_edits
 from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
+from ringfence.jobs.integrity.joined_check import find_joined_edits
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
 from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
@@ -49,7 +49,7 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     checks = {
         "members": _member_edits,
         "corrections": find_correction_edits,
-        "joined nodes": _joined_edits,
+        "joined nodes": find_joined_edits,
         "first sightings": find_first_seen_edits,
         "labels": _label_edits,
         "groups": _group_edits,
@@ -202,22 +202,6 @@ def _role_count_edits(version: str, model: Row, members: Iterable[Any]) -> Itera
     for role, count in json.loads(model["manifest"]).get("counts", {}).items():
         if counts[role] != count:
             yield f"member of {version}: {counts[role]} {role} nodes, the manifest has {count}"
-
-
-def _joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
-    """Compare the nodes that joined the calibration; runs of older versions let nobody join."""
-    decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
-    for seq in sorted(reader.joining_runs() - set(decided)):
-        yield f"joined: rows of run {seq}, which was never decided"
-    for seq, body in decided.items():
-        rows = reader.joined_by_run(seq)
-        sealed = body.get("joined", {"nodes": 0, "rows": joined_digest([])})
-        if len(rows) != sealed["nodes"]:
-            yield f"joined by run {seq}: {len(rows)} rows, but {sealed['nodes']} were recorded"
-        elif joined_digest(rows) != sealed["rows"]:
-            yield f"joined by run {seq}: node_key, evaluated_seq or label of some row changed"
-        if reader.joined_versions(seq) - {body["run"]["model"]}:
-            yield f"joined by run {seq}: version of some row is not the run's model"
 
 
 def _coverage_edits(record: AuditRecord) -> Iterator[str]:

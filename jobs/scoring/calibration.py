@@ -1,5 +1,9 @@
 """Who calibrates a run, and at which levels: the training split, and nodes that became known since.
 
+Nodes that another version evaluated calibrate too: to be evaluated has nothing to do with what the
+version learnt. Left out are nodes that took part in its training, that are held out from every
+version, and those whose classes helped to choose it (`Eligibility`).
+
 Everything follows from the audit store as it stands when the run begins: which evaluated nodes have
 a class, when it was noticed, which of them joined by an earlier run, and the levels that runs used.
 So a run that is repeated after a crash decides the same, and an auditor can follow it.
@@ -7,8 +11,8 @@ So a run that is repeated after a crash decides the same, and an auditor can fol
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +27,7 @@ from ringfence.models.calibration.cohort import settled
 from ringfence.models.calibration.window import newest, newest_with_classes
 
 DRAW = "window"  # purpose of the hashed uniforms that choose at the window's border
+SHARES_KEY = "split_shares"  # of a manifest: class -> role -> share, "" for all other classes
 Ints = NDArray[np.int64]
 
 
@@ -32,8 +37,10 @@ class LivingSet:
 
     members: calibration nodes of this run.
     joining: evaluated nodes that count from this run on.
-    answered: runs whose miss rates the level takes in now; `waiting` earlier ones are still open.
+    answered: runs of this version whose miss rates the level takes in now; `waiting` earlier ones
+        are still open.
     joined: nodes among `members` that were evaluated, by the run that evaluated them.
+    others: how many of those another version evaluated.
     """
 
     members: tuple[Member, ...]
@@ -41,6 +48,43 @@ class LivingSet:
     answered: tuple[int, ...]
     waiting: int
     joined: Mapping[int, int]
+    others: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Eligibility:
+    """Which evaluated nodes may calibrate a version, beside not having taken part in its training.
+
+    version, seed: of the version; its own runs answer for its level.
+    shares: class -> shares of the roles at the training, "" for every class without its own; empty
+        where an older version did not record them.
+    consulted: runs of which some class helped to choose the version: none of their nodes
+        calibrates it, since those that became known later alone would be a choice of their own.
+    """
+
+    version: str = ""
+    seed: int = 0
+    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    consulted: frozenset[int] = frozenset()
+
+    def among(self, nodes: Sequence[KnownNode], divided: Container[int]) -> list[KnownNode]:
+        """Return those of some nodes that may join; `divided` are runs that the training divided.
+
+        Of a run that had known nodes at the training, these were divided by their keys; its other
+        nodes are divided in the same way once they are known, and the part that would have
+        calibrated does. All of them would be too many of the classes that become known late.
+        """
+        free = [n for n in nodes if n.role is None and n.evaluated_in not in self.consulted]
+        names: dict[str, list[KnownNode]] = {}
+        for node in free:
+            if node.evaluated_in in divided:
+                names.setdefault(node.label if node.label in self.shares else "", []).append(node)
+        drawn: set[str] = set()
+        for name, own in names.items() if self.shares else ():
+            parts = hashing.split([n.node_key for n in own], self.seed, self.shares[name])
+            calibrates = parts["calibration"].tolist()
+            drawn |= {n.node_key for n, inside in zip(own, calibrates, strict=True) if inside}
+        return [n for n in free if n.evaluated_in not in divided or n.node_key in drawn]
 
 
 def living_set(
@@ -53,13 +97,19 @@ def living_set(
     return choose_calibration(
         base,
         known_nodes(workspace.store, workspace.project, model.version),
-        run_counts(workspace.store, workspace.project, model.version),
+        run_counts(workspace.store, workspace.project),
         model.classes,
         calibration_set=terms.calibration_set,
         window_nodes=terms.window_nodes,
         promised=list(promised),
-        seed=model.manifest["seed"],
+        eligible=eligible_nodes(model),
     )
+
+
+def eligible_nodes(model: SavedModel) -> Eligibility:
+    """Return which evaluated nodes may calibrate a version."""
+    manifest = model.manifest
+    return Eligibility(model.version, manifest["seed"], manifest.get(SHARES_KEY, {}))
 
 
 def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:
@@ -74,8 +124,10 @@ def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:
     )
     note = (
         f"calibrated with {len(living.members):,} nodes ({how}): {since:,} of them were evaluated "
-        f"since the training, {len(living.joining):,} joined by this run"
+        f"before, {len(living.joining):,} joined by this run"
     )
+    if living.others:
+        note += f", {living.others:,} were evaluated by another version"
     short = len(living.members) < terms.window_nodes and terms.calibration_set == "window"
     return [note + (": fewer are known than the window holds" if short else "")]
 
@@ -89,38 +141,48 @@ def choose_calibration(
     calibration_set: str,
     window_nodes: int,
     promised: Sequence[int],
-    seed: int,
+    eligible: Eligibility,
+    held_out: Set[str] = frozenset(),
 ) -> LivingSet:
     """Choose the calibration nodes of the next run.
 
     Args:
         base: calibration nodes of the training split, with the classes that count now.
-        known: evaluated nodes of this model whose class is known.
-        runs: the model's runs so far, oldest first.
+        known: evaluated nodes of every version whose class is known.
+        runs: all runs so far, oldest first.
         classes: the model's classes in the order of its outputs.
         calibration_set: "frozen", "growing" or "window".
         window_nodes: how many nodes a window holds.
         promised: classes with a promise of their own: the window keeps enough nodes of each.
-        seed: of the model, for the draw at the window's border.
+        eligible: which of the known nodes may calibrate; its seed draws at the window's border.
+        held_out: keys of nodes that answer for the level as all known ones do, and never calibrate.
     """
     index = {name: i for i, name in enumerate(classes)}
     usable = [node for node in known if node.label in index]
     ready = _ready_runs(usable, runs)
-    joining = tuple(
-        JoinedNode(node.node_key, node.evaluated_in, node.label)
-        for node in usable
-        if node.joined_by is None and node.evaluated_in in ready
-    )
-    before = {node.evaluated_in for node in usable if node.joined_by is not None}
-    answered = tuple(sorted({node.evaluated_in for node in joining} - before))
-    waiting = len(runs) - len(before | set(answered))
+    own = {run.seq for run in runs if run.model == eligible.version}
+    before = [node for node in usable if node.joined_by is not None]
+    open_ = [node for node in usable if node.joined_by is None and node.evaluated_in in ready]
+    if calibration_set == "frozen":  # who joins answers for the level, and does nothing else
+        open_ = [node for node in open_ if node.evaluated_in in own]
+    divided = {node.evaluated_in for node in usable if node.role is not None}
+    new = eligible.among(open_, divided)
+    joining = tuple(JoinedNode(node.node_key, node.evaluated_in, node.label) for node in new)
+    done = {node.evaluated_in for node in before} & own
+    answered = tuple(sorted(({node.evaluated_in for node in open_} & own) - done))
+    waiting = len(own - done - set(answered))
     if calibration_set == "frozen":
         return LivingSet(tuple(base), joining, answered, waiting, {})
-    counted = [n for n in usable if n.joined_by is not None or n.evaluated_in in ready]
+    counted = [node for node in (*before, *new) if node.node_key not in held_out]
     members = [*base, *(Member(n.node_key, "calibration", index[n.label]) for n in counted)]
-    evaluated_in = np.array([0] * len(base) + [n.evaluated_in for n in counted], np.int64)
+    # of a run that is not ready only early classes are known: its nodes count as old ones
+    seqs = {n.node_key: n.evaluated_in for n in usable if n.role and n.evaluated_in in ready}
+    evaluated_in = np.array(
+        [seqs.get(one.node_key, 0) for one in base] + [node.evaluated_in for node in counted],
+        np.int64,
+    )
     if calibration_set == "window":
-        draw = hashing.uniforms([member.node_key for member in members], seed, DRAW)
+        draw = hashing.uniforms([member.node_key for member in members], eligible.seed, DRAW)
         of_class = np.array([member.class_index for member in members], np.int64)
         chosen = (
             newest_with_classes(
@@ -133,7 +195,8 @@ def choose_calibration(
         evaluated_in = evaluated_in[chosen]
     runs_of, counts = np.unique(evaluated_in[evaluated_in > 0], return_counts=True)
     joined = dict(zip(runs_of.tolist(), counts.tolist(), strict=True))
-    return LivingSet(tuple(members), joining, answered, waiting, joined)
+    others = sum(count for seq, count in joined.items() if seq not in own)
+    return LivingSet(tuple(members), joining, answered, waiting, joined, others)
 
 
 def _ready_runs(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:

@@ -108,6 +108,17 @@ def _shares(settings: ModelSettings, calibration: float) -> dict[str, float]:
     return {"train": train, "validation": validation, "calibration": calibration}
 
 
+def recorded_shares(
+    settings: ModelSettings, own: Mapping[str, float]
+) -> dict[str, dict[str, float]]:
+    """Return the shares of the roles by class, "" for every class without its own.
+
+    A run divides nodes by them whose class becomes known after the training.
+    """
+    shares = {"": _shares(settings, settings.calibration)}
+    return shares | {name: _shares(settings, share) for name, share in own.items()}
+
+
 def refuse_lost_nodes(mirror: Mirror, most: float) -> None:
     """Refuse to train where more than a share of the nodes fell out, and say why they did."""
     lost, all_ = len(mirror.rejected), mirror.size + len(mirror.rejected)

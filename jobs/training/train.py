@@ -24,6 +24,7 @@ from ringfence.jobs.project.promise import MANIFEST_KEY, describe_changes
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.calibration import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.training.class_promise import plan_promise
 from ringfence.jobs.training.fit import (
@@ -43,6 +44,7 @@ from ringfence.jobs.training.split import (
     Split,
     count_labelled,
     list_members,
+    recorded_shares,
     split_labelled,
 )
 from ringfence.jobs.training.typed_fit import typed_options
@@ -102,6 +104,7 @@ def run_training(
         promise = settle_promise(workspace, mirror, split, fitted)
         facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
         facts |= {"calibration_shares": dict(plan.calibration_shares)}
+        facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
         manifest = dumps(
             model_files.save_model(
                 workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts

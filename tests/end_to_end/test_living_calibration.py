@@ -3,12 +3,15 @@
 import json
 
 import pytest
-from sqlalchemy import select, update
+from sqlalchemy import insert, select, update
 
 from ringfence.connector.errors import ConfigError, StoreError
 from ringfence.connector.store import runs, tables
+from ringfence.connector.store.models import members
+from ringfence.connector.store.predictions import evaluated_keys
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
+from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.scoring.score import run_scoring
@@ -22,17 +25,28 @@ def with_conformal(workspace, **values):
     return workspace.settings.model_copy(update={"conformal": part})
 
 
+class Parts:
+    """Small batches, scored in turn; the classes of a run become known after the next one."""
+
+    def __init__(self, grown, workspace, parts):
+        self.grown, self.workspace, self.parts = grown, workspace, list(parts)
+        self.known = self.parts[0].nodes[:0]
+
+    def play(self, runs_):
+        reports = []
+        for _ in range(runs_):
+            part = self.parts.pop(0)
+            self.grown.arrive(part)
+            reports.append(run_scoring(self.workspace))
+            self.grown.reveal(self.known)
+            run_audit(self.workspace)
+            self.known = part.nodes
+        return reports
+
+
 def play(grown, workspace, runs_=RUNS):
-    """Score small batches; the classes of a run become known after the next one."""
-    first, *parts = batches(grown.sample, [300, *[20] * runs_])
-    reports, known = [], first.nodes[:0]
-    for part in parts:
-        grown.arrive(part)
-        reports.append(run_scoring(workspace))
-        grown.reveal(known)
-        run_audit(workspace)
-        known = part.nodes
-    return reports
+    parts = list(batches(grown.sample, [300, *[20] * runs_]))[1:]
+    return Parts(grown, workspace, parts).play(runs_)
 
 
 def joined_rows(workspace):
@@ -106,3 +120,63 @@ def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(grown, given, rea
         with pytest.raises(ConfigError, match=reason):
             run_scoring(workspace)
         assert runs.next_seq(workspace.store, workspace.project) == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+def test_versions_calibrate_with_what_other_versions_evaluated(grown):
+    """Two versions in turn: each run's calibration has the known nodes of both, none learnt."""
+    settings = with_conformal(grown.workspace, calibration_set="growing", adapt=True)
+    with open_workspace(settings) as workspace:
+        first = run_training(workspace).version
+        parts = Parts(grown, workspace, list(batches(grown.sample, [300, *[20] * 10]))[1:])
+        by_first = parts.play(5)
+        second = run_training(workspace).version
+        drawn = members(workspace.store, workspace.project, second, "calibration")
+        evaluated = evaluated_keys(workspace.store, workspace.project)
+        assert {one.node_key for one in drawn} & set(evaluated)  # a fresh draw has them too
+        run_promotion(workspace, second, "newer classes")
+        by_second = parts.play(3)
+        run_rollback(workspace, "not better")
+        back = parts.play(2)
+
+        seqs = {report.seq for report in by_second}
+        rows = joined_rows(workspace)
+        assert {row.evaluated_seq for row in rows if row.version == second} >= {by_first[-1].seq}
+        assert {row.evaluated_seq for row in rows if row.version == first} & seqs
+        assert any("evaluated by another version" in note for note in back[-1].run.notes)
+        learnt = {one.node_key for one in members(workspace.store, workspace.project, second)}
+        assert not learnt & {row.node_key for row in rows if row.version == second}
+        _require_own_level(by_first, by_second, back)
+        keys = evaluated_keys(workspace.store, workspace.project)
+        assert (
+            len(keys)
+            == len(set(keys))
+            == sum(report.evaluated for report in [*by_first, *by_second, *back])
+        )
+        assert run_verification(workspace).problems == ()
+
+        own = next(row for row in rows if row.version == second)
+        with workspace.store.transaction() as connection:
+            connection.execute(
+                insert(tables.member).values(
+                    project=workspace.project, version=second, node_key=own.node_key,
+                    role="train", class_index=0,
+                )
+            )  # fmt: skip
+        assert any("train nodes of its training" in p for p in run_verification(workspace).problems)
+
+
+def _require_own_level(by_first, by_second, back):
+    """A version's level begins at alpha, answers for its own runs, and comes back with it."""
+    assert by_second[0].run.levels["used"] == [0.1]
+    own = {report.seq for report in [*by_first, *back]}
+    level = by_first[-1].run.levels["used"][0]
+    for report in back:
+        for answer in report.run.levels["answered"]:
+            assert answer["run"] in own
+            level += 0.05 * (0.1 - answer["missed"][0] / answer["known"])
+        assert report.run.levels["used"][0] == pytest.approx(level)
+    of_second = {report.seq for report in by_second}
+    answers = [answer["run"] for report in by_second for answer in report.run.levels["answered"]]
+    assert set(answers) <= of_second

@@ -18,7 +18,8 @@ from ringfence.connector.records import Member
 from ringfence.connector.store import tables
 from ringfence.connector.store.calibration.joined import known_nodes
 from ringfence.connector.store.corrections import calibration_members
-from ringfence.connector.store.models import active_manifest, members
+from ringfence.connector.store.models import active_manifest, manifest_of, members
+from ringfence.connector.store.runs import one_run
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
@@ -78,7 +79,10 @@ def _compute(
     """Scores, p-values and the number of calibration nodes for each key."""
     reader = GraphReader(workspace.graph, workspace.mapping, folder, 1_000, 0.0)
     mirror = sync_mirror(reader, whole=True).mirror
-    recorded = active_manifest(workspace.store, workspace.project)
+    version = one_run(
+        workspace.store, workspace.project, seq
+    ).model  # the active one may be another
+    recorded = manifest_of(workspace.store, workspace.project, version)
     model = load_model(workspace.models, recorded)
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
     known += _joined_until(workspace, model.version, model.classes, seq)

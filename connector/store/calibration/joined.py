@@ -1,7 +1,7 @@
-"""Evaluated nodes whose class became known and that calibrate later runs of the same model.
+"""Evaluated nodes whose class became known and that calibrate later runs, whoever evaluated them.
 
-A node joins once, by the run that first counted it, and is never evaluated again. The rows are
-written with that run, and their digest is part of its chain entry.
+A node joins a model version once, by the version's first run that counted it, and is never
+evaluated again. The rows are written with that run, and their digest is part of its chain entry.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, insert, select
+from sqlalchemy import Connection, and_, insert, select
 
 from ringfence.connector.records import JoinedNode, KnownNode, RunCount
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
-from ringfence.connector.store.tables import joined, prediction, run
+from ringfence.connector.store.tables import joined, member, prediction, run
 
 
 def insert_joined(
@@ -74,11 +74,19 @@ def all_joined_digest(connection: Connection, project: str, version: str) -> str
 
 
 def known_nodes(store: Store, project: str, version: str) -> list[KnownNode]:
-    """Return the nodes of known class that a model version evaluated, by run and key."""
+    """Return the evaluated nodes of known class, by run and key, as they look to a version.
+
+    Every version's evaluations are among them; `role` and `joined_by` are those of `version`.
+    """
     same = and_(
         joined.c.project == prediction.c.project,
         joined.c.node_key == prediction.c.node_key,
-        joined.c.version == run.c.model,
+        joined.c.version == version,
+    )
+    own = and_(
+        member.c.project == prediction.c.project,
+        member.c.node_key == prediction.c.node_key,
+        member.c.version == version,
     )
     query = (
         select(
@@ -87,25 +95,22 @@ def known_nodes(store: Store, project: str, version: str) -> list[KnownNode]:
             prediction.c.label,
             prediction.c.labelled_ns,
             joined.c.seq.label("joined_by"),
+            member.c.role,
         )
-        .join(run, and_(run.c.project == prediction.c.project, run.c.seq == prediction.c.seq))
         .outerjoin(joined, same)
-        .where(
-            prediction.c.project == project,
-            prediction.c.label.is_not(None),
-            run.c.model == version,
-        )
+        .outerjoin(member, own)
+        .where(prediction.c.project == project, prediction.c.label.is_not(None))
         .order_by(prediction.c.seq, prediction.c.node_key)
     )
     with store.reading() as connection:
         return [KnownNode(*row) for row in connection.execute(query)]
 
 
-def run_counts(store: Store, project: str, version: str) -> list[RunCount]:
-    """Return number, time and size of a model's runs, oldest first."""
+def run_counts(store: Store, project: str) -> list[RunCount]:
+    """Return number, time, size and version of every run, oldest first."""
     query = (
-        select(run.c.seq, run.c.decided_ns, run.c.n_evaluated)
-        .where(run.c.project == project, run.c.model == version)
+        select(run.c.seq, run.c.decided_ns, run.c.n_evaluated, run.c.model)
+        .where(run.c.project == project)
         .order_by(run.c.seq)
     )
     with store.reading() as connection:
@@ -120,20 +125,6 @@ def joined_by_run(connection: Connection, project: str, seq: int) -> list[Joined
         .order_by(joined.c.node_key)
     )
     return [JoinedNode(*row) for row in connection.execute(query)]
-
-
-def joined_counts(store: Store, project: str, version: str) -> dict[int, dict[int, int]]:
-    """Return how many nodes joined: by the run that let them join, of which evaluation run."""
-    query = (
-        select(joined.c.seq, joined.c.evaluated_seq, func.count())
-        .where(joined.c.project == project, joined.c.version == version)
-        .group_by(joined.c.seq, joined.c.evaluated_seq)
-    )
-    counts: dict[int, dict[int, int]] = {}
-    with store.reading() as connection:
-        for seq, evaluated_in, count in connection.execute(query):
-            counts.setdefault(int(seq), {})[int(evaluated_in)] = int(count)
-    return counts
 
 
 def p_values_of_runs(

@@ -7,19 +7,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Connection, and_, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import joined, run
+from ringfence.connector.store.tables import joined, member, model, prediction, run
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRun:
     """A run's calibration in counts.
 
-    joined: evaluating run -> nodes that had joined by this run, whether or not a window still held
-        them. answered: runs whose miss rates moved the level at this run. step: of the level, 0
-        where it is fixed.
+    joined: evaluating run -> nodes of it that could calibrate this run, whether or not a window
+        still held them. answered: runs whose miss rates moved the level at this run. step: of the
+        level, 0 where it is fixed. own: whether the version itself decided the run; one of another
+        version is here for the nodes that it gave, and its other values say nothing.
     """
 
     seq: int
@@ -28,10 +29,11 @@ class CalibratedRun:
     joined: Mapping[int, int]
     answered: tuple[int, ...]
     step: float
+    own: bool = True
 
 
 def calibration_schedule(store: Store, project: str, version: str) -> list[CalibratedRun]:
-    """Return who calibrated each run of a model, oldest run first."""
+    """Return who calibrated each run of a version, and the runs of others that gave nodes."""
     runs = (
         select(run.c.seq, run.c.n_calibration, run.c.calibration_set, run.c.levels)
         .where(run.c.project == project, run.c.model == version)
@@ -46,19 +48,51 @@ def calibration_schedule(store: Store, project: str, version: str) -> list[Calib
     with store.reading() as connection:
         open_joins = [tuple(map(int, row)) for row in connection.execute(joins)]
         rows = connection.execute(runs).all()
-    so_far: dict[int, int] = {}
+        so_far = _drawn_at_training(connection, project, version)
     found = []
     for seq, n_calibration, calibration_set, levels in rows:
         while open_joins and open_joins[0][0] <= seq:
             _, origin, count = open_joins.pop(0)
             so_far[origin] = so_far.get(origin, 0) + count
-        answered, step = _levels(levels)
         found.append(
             CalibratedRun(
-                int(seq), int(n_calibration), calibration_set, dict(so_far), answered, step
+                int(seq),
+                int(n_calibration),
+                calibration_set,
+                dict(so_far),
+                *_levels(levels),
             )
         )
-    return found
+    given = set(so_far) - {one.seq for one in found}
+    found += [CalibratedRun(seq, 0, "frozen", {}, (), 0.0, own=False) for seq in given]
+    return sorted(found, key=lambda one: one.seq)
+
+
+def _drawn_at_training(connection: Connection, project: str, version: str) -> dict[int, int]:
+    """Calibration nodes of the training that an earlier version had evaluated, by that run."""
+    trained = select(model.c.trained_ns).where(
+        model.c.project == project, model.c.version == version
+    )
+    before = select(run.c.seq).where(
+        run.c.project == project, run.c.decided_ns < trained.scalar_subquery()
+    )
+    if connection.execute(before.limit(1)).first() is None:
+        return {}
+    same = and_(
+        prediction.c.project == member.c.project, prediction.c.node_key == member.c.node_key
+    )
+    query = (
+        select(prediction.c.seq, func.count())
+        .select_from(member)
+        .join(prediction, same)
+        .where(
+            member.c.project == project,
+            member.c.version == version,
+            member.c.role == "calibration",
+        )
+        .group_by(prediction.c.seq)
+    )
+    return {int(seq): int(count) for seq, count in connection.execute(query)}
 
 
 def _levels(column: str | None) -> tuple[tuple[int, ...], float]:

@@ -222,6 +222,22 @@ class RecordReader:
         query = select(joined.c.version).where(joined.c.project == self.project)
         return set(self.connection.execute(query.where(joined.c.seq == seq).distinct()).scalars())
 
+    def joined_members(self) -> list[tuple[str, str, int]]:
+        """Return version, role and number of joined nodes that took part in the training."""
+        same = (
+            (member.c.project == joined.c.project)
+            & (member.c.version == joined.c.version)
+            & (member.c.node_key == joined.c.node_key)
+        )
+        query = (
+            select(joined.c.version, member.c.role, func.count())
+            .join(member, same)
+            .where(joined.c.project == self.project)
+            .group_by(joined.c.version, member.c.role)
+            .order_by(joined.c.version, member.c.role)
+        )
+        return [(row[0], row[1], int(row[2])) for row in self.connection.execute(query)]
+
     def runs_named_by(self, table: Table) -> set[int]:
         """Return the runs that rows of a table with a column `seq` name."""
         query = select(table.c.seq).where(table.c.project == self.project).distinct()

@@ -1,9 +1,11 @@
 """Who calibrates a run: the training split, and nodes that became known since."""
 
 import itertools
+from dataclasses import replace
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring.calibration import choose_calibration
+from ringfence.jobs.scoring.calibration import Eligibility, choose_calibration
+from ringfence.models import hashing
 
 CLASSES = ("a", "b")
 BASE = [Member(f"s:{i}", "calibration", i % 2) for i in range(20)]
@@ -19,10 +21,13 @@ def known(seq, lag, count=10, joined_by=None, label="a", first=0):
     ]
 
 
-def choose(nodes, runs=RUNS, calibration_set="window", window=500, promised=()):
+def choose(
+    nodes, runs=RUNS, calibration_set="window", window=500, promised=(), base=BASE,
+    held_out=frozenset(), **eligible,
+):  # fmt: skip
     return choose_calibration(
-        BASE, nodes, runs, CLASSES, calibration_set=calibration_set, window_nodes=window,
-        promised=promised, seed=1,
+        base, nodes, runs, CLASSES, calibration_set=calibration_set, window_nodes=window,
+        promised=promised, eligible=Eligibility(**{"seed": 1, **eligible}), held_out=held_out,
     )  # fmt: skip
 
 
@@ -98,3 +103,73 @@ def test_a_promised_class_is_topped_up():
 def test_nobody_known_leaves_the_training_split():
     assert choose([]).members == tuple(BASE)
     assert choose([], runs=[]).waiting == 0
+
+
+def decided_by(*versions):
+    """Eight runs, by these versions in turn."""
+    return [replace(run, model=versions[i % len(versions)]) for i, run in enumerate(RUNS)]
+
+
+def test_nodes_that_another_version_evaluated_calibrate_and_answer_for_nothing():
+    chosen = choose(every_run(), decided_by("a", "b"), calibration_set="growing", version="a")
+    assert {node.evaluated_in for node in chosen.joining} == {1, 2, 3, 4, 5, 6, 7}
+    assert chosen.answered == (1, 3, 5, 7)
+    assert chosen.waiting == 0
+    assert chosen.others == 30
+    frozen = choose(every_run(), decided_by("a", "b"), calibration_set="frozen", version="a")
+    assert {node.evaluated_in for node in frozen.joining} == {1, 3, 5, 7}
+
+
+def test_a_version_that_was_never_in_use_starts_with_what_others_evaluated():
+    chosen = choose(every_run(), decided_by("a"), calibration_set="growing", version="new")
+    assert len(chosen.members) == len(BASE) + 70 == len(BASE) + chosen.others
+    assert (chosen.answered, chosen.waiting) == ((), 0)
+
+
+def test_nodes_of_the_training_never_join():
+    roles = itertools.cycle(["train", "validation", "calibration", "holdout"])
+    learnt = [replace(node, role=role) for node, role in zip(known(3, 2), roles, strict=False)]
+    rest = [node for node in every_run() if node.evaluated_in != 3]
+    shares = {"": {"train": 0.5, "validation": 0.2, "calibration": 0.3}}
+    for given in ({}, shares):
+        chosen = choose([*rest, *learnt], calibration_set="growing", shares=given)
+        assert {node.evaluated_in for node in chosen.joining} == {1, 2, 4, 5, 6, 7}
+        assert len(chosen.members) == len(BASE) + 60
+
+
+def test_what_becomes_known_late_of_a_run_that_the_training_divided_is_divided_too():
+    learnt = [replace(node, role="train") for node in known(3, 2, count=5)]
+    late = known(3, 4, count=400, first=50)
+    rest = [node for node in every_run() if node.evaluated_in != 3]
+    shares = {"train": 0.5, "validation": 0.2, "calibration": 0.3}
+    chosen = choose([*rest, *learnt, *late], calibration_set="growing", shares={"": shares})
+    joined = [node.node_key for node in chosen.joining if node.evaluated_in == 3]
+    drawn = hashing.split([node.node_key for node in late], 1, shares)["calibration"]
+    assert joined == [node.node_key for node, own in zip(late, drawn, strict=True) if own]
+    assert 80 < len(joined) < 160
+    unrecorded = choose([*rest, *learnt, *late], calibration_set="growing")
+    assert 3 not in {node.evaluated_in for node in unrecorded.joining}
+
+
+def test_nodes_of_the_holdout_answer_for_the_level_and_never_calibrate():
+    held_out = {"i:1-0", "i:1-1", *(f"i:2-{i}" for i in range(10))}
+    chosen = choose(every_run(), calibration_set="growing", held_out=held_out)
+    assert held_out <= {node.node_key for node in chosen.joining}
+    assert chosen.answered == (1, 2, 3, 4, 5, 6, 7)
+    members = {member.node_key for member in chosen.members}
+    assert not members & held_out
+    assert len(members) == len(BASE) + 70 - len(held_out)
+    assert (chosen.joined[1], 2 in chosen.joined) == (8, False)
+
+
+def test_runs_that_helped_to_choose_the_version_give_it_no_node():
+    chosen = choose(every_run(), calibration_set="growing", consulted=frozenset({2, 5}))
+    assert {node.evaluated_in for node in chosen.joining} == {1, 3, 4, 6, 7}
+
+
+def test_calibration_nodes_of_the_training_are_as_new_as_their_evaluation():
+    base = [*BASE, *(Member(f"i:6-{i}", "calibration", 0) for i in range(5))]
+    drawn = [replace(node, role="calibration") for node in known(6, 2, count=5)]
+    rest = [node for node in every_run() if node.evaluated_in < 6]
+    chosen = choose([*rest, *drawn], window=15, base=base, version="new")
+    assert chosen.joined == {6: 5, 5: 10}

@@ -1,0 +1,34 @@
+"""Nodes that joined the calibration, against the chain and against what may calibrate a version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ringfence.connector.store.calibration.joined import joined_digest
+from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+
+
+def find_joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield what is not as the chain has it of the nodes that joined a calibration.
+
+    Runs of older versions let nobody join.
+    """
+    decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
+    for seq in sorted(reader.joining_runs() - set(decided)):
+        yield f"joined: rows of run {seq}, which was never decided"
+    for seq, body in decided.items():
+        rows = reader.joined_by_run(seq)
+        sealed = body.get("joined", {"nodes": 0, "rows": joined_digest([])})
+        if len(rows) != sealed["nodes"]:
+            yield f"joined by run {seq}: {len(rows)} rows, but {sealed['nodes']} were recorded"
+        elif joined_digest(rows) != sealed["rows"]:
+            yield f"joined by run {seq}: node_key, evaluated_seq or label of some row changed"
+        if reader.joined_versions(seq) - {body["run"]["model"]}:
+            yield f"joined by run {seq}: version of some row is not the run's model"
+    yield from _learnt_edits(reader)
+
+
+def _learnt_edits(reader: RecordReader) -> Iterator[str]:
+    """Yield the versions that a node of their own training joined: no promise rests on such."""
+    for version, role, nodes in reader.joined_members():
+        yield f"joined: {nodes} nodes calibrate {version} that were {role} nodes of its training"
