@@ -21,6 +21,7 @@ JOBS: dict[str, dict[str, str]] = {
         "schedule": "jobs at their times",
         "dashboard": "pages, API, metrics",
         "report": "one HTML file, tables",
+        "explanation": "why this set",
         "worklist": "nodes to look at",
     },
     "what is done": {
@@ -66,8 +67,8 @@ ROOMS: dict[str, list[str]] = {
     "migrations": ["sql", "cypher"],
 }
 WITHOUT_TORCH = (
-    "auditing", "config", "dashboard", "integrity", "lifecycle", "project", "report", "schedule",
-    "scoring", "setup", "views", "worklist",
+    "auditing", "config", "dashboard", "explanation", "integrity", "lifecycle", "project",
+    "report", "schedule", "scoring", "setup", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """

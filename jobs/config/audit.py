@@ -35,6 +35,13 @@ class AuditSettings(Section):
     window_runs: int = Field(
         10, ge=1, description="Coverage is also counted over this many runs; 1 for never."
     )
+    retention_days: float = Field(
+        0.0,
+        ge=0,
+        description="How long the record must be kept, as your rules ask; the audit pack says it "
+        "beside how far the record reaches back. ringfence deletes nothing on record, whatever "
+        "stands here; 0 names no period.",
+    )
     recheck_days: float = Field(
         90.0,
         ge=0,

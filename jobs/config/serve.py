@@ -33,6 +33,12 @@ class ServeSettings(Section):
         "the header from what visitors send.",
     )
     session_hours: float = Field(12.0, gt=0, description="How long a login lasts.")
+    why_seconds: float = Field(
+        10.0,
+        ge=0,
+        description="After so many seconds the page *Why this set* begins no further question "
+        "about a node, and says how many are left; 0 takes the page away.",
+    )
     hosts: list[str] = Field(
         default_factory=list,
         description="Names by which the dashboard may be called, besides localhost and `host`; "

@@ -28,15 +28,23 @@ from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
 from ringfence.jobs.dashboard.html import render, static
 from ringfence.jobs.dashboard.metrics import exposition
 from ringfence.jobs.dashboard.page_routes import answer_page
+from ringfence.jobs.dashboard.pages.model import find_card
 from ringfence.jobs.dashboard.pages.trail import export_chain
 from ringfence.jobs.dashboard.pages.worklist import wanted_by
 from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
+from ringfence.jobs.lifecycle.card_page import FORMATS as CARD_FORMATS
 from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.views.tables import TABLES, as_csv
 from ringfence.jobs.worklist.table import csv_lines
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
 KINDS = {"css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+CARD_FILES = {
+    "html": ("html", "text/html"),
+    "markdown": ("md", "text/markdown"),
+    "json": ("json", "application/json"),
+}
+"""By format, how a model's card is named as a file, and its kind."""
 CACHE_FOR_A_DAY = "public, max-age=86400"
 
 
@@ -81,6 +89,15 @@ def mark(
     except RingfenceError as error:
         raise HTTPException(400, str(error)) from None
     return RedirectResponse(f"/node?{urlencode({'key': key})}", 303)
+
+
+@router.get("/models/{version}/card/{name}")
+def card(queries: Queries, version: str, name: str) -> Response:
+    """A model's card as a file: HTML, Markdown or JSON."""
+    if name not in CARD_FILES:
+        raise HTTPException(404, f"cards come as {', '.join(CARD_FILES)}")
+    ending, kind = CARD_FILES[name]
+    return _download(CARD_FORMATS[name](find_card(queries, version)), f"model-card.{ending}", kind)
 
 
 @router.get("/csv/{name}")

@@ -7,9 +7,12 @@ became of the version since.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from scipy.stats import beta
 
 from ringfence.connector.store import migrate
 from ringfence.connector.store.corrections import newest_corrections
@@ -61,7 +64,7 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
     summary = summarise(model, activations, queries.totals(), done)
     corrected = newest_corrections(store, project, model.version)
     life = tuple(
-        (f"{one.how}, {format_time(one.at_ns)}", _describe_use(one.reason, one.actor))
+        (f"{one.how}, {format_time(one.at_ns)}", describe_use(one.reason, one.actor))
         for one in activations
         if one.version == model.version
     )
@@ -133,10 +136,24 @@ def _metric_rows(model: ModelRecord) -> Rows:
         return (("not recorded", "the model was trained before its manifest kept metrics"),)
     names = {"validation_accuracy": "validation", "calibration_accuracy": "calibration"}
     return tuple(
-        (f"accuracy, {role}", f"{metrics[name]:.3f} of {model.counts[role]:,} nodes")
+        (f"accuracy, {role}", _describe_share(metrics[name], model.counts[role]))
         for name, role in names.items()
         if name in metrics
     )
+
+
+def _describe_share(share: float, nodes: int) -> str:
+    """A share of nodes with its exact 95 % interval.
+
+    >>> _describe_share(0.9, 100)
+    '0.900 (95 % interval 0.824 to 0.951) of 100 nodes'
+    """
+    if not nodes or not math.isfinite(share):
+        return "not known"
+    hits = round(share * nodes)
+    low = 0.0 if hits == 0 else float(beta.ppf(0.025, hits, nodes - hits + 1))
+    high = 1.0 if hits == nodes else float(beta.ppf(0.975, hits + 1, nodes - hits))
+    return f"{share:.3f} (95 % interval {low:.3f} to {high:.3f}) of {nodes:,} nodes"
 
 
 def _promise_rows(model: ModelRecord) -> Rows:
@@ -186,7 +203,8 @@ def _limit_rows(model: ModelRecord, summary: VersionSummary) -> Rows:
     return tuple(rows)
 
 
-def _describe_use(reason: str, actor: str) -> str:
+def describe_use(reason: str, actor: str) -> str:
+    """Return why a version was taken into use, and by whom."""
     who = json.loads(actor)
     if not who:
         return reason

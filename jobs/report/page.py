@@ -11,6 +11,7 @@ from markupsafe import Markup
 from ringfence import __version__
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import format_time
+from ringfence.jobs.lifecycle.card import ModelCard, read_card
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.charts.model import Figure
 from ringfence.jobs.views.promise import promise_of_run
@@ -18,12 +19,18 @@ from ringfence.jobs.views.renderers.svg import draw
 from ringfence.jobs.views.tables import TABLES, Table, cell
 
 MAX_TABLE_ROWS = 60
+MAX_CARDS = 5  # in the page; `--pack` has all
 NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift", "models",
          "alarms", "quarantine", "corrections", "chain")  # fmt: skip
 
 
-def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:
-    """Return the whole page."""
+def html(
+    queries: ProjectQueries, chain_sentence: str, now_ns: int, *, of_record: bool = False
+) -> str:
+    """Return the whole page.
+
+    `of_record`: `now_ns` is the end of the record, and the page does not say when it was written.
+    """
     env = Environment(
         loader=PackageLoader("ringfence.jobs.report"),
         autoescape=True,
@@ -37,6 +44,7 @@ def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:
         project=queries.project,
         version=__version__,
         now=format_time(now_ns),
+        of_record=of_record,
         style=Markup(_style()),  # noqa: S704
         total=total,
         promise=promise_of_run(runs[-1]) if runs else "",
@@ -44,7 +52,16 @@ def html(queries: ProjectQueries, chain_sentence: str, now_ns: int) -> str:
         chain=chain_sentence,
         figures=pictures(queries),
         tables=[_short(TABLES[name].read(queries)) for name in NAMES],
+        cards=newest_cards(queries),
     )
+
+
+def newest_cards(queries: ProjectQueries, most: int | None = MAX_CARDS) -> list[ModelCard]:
+    """Return the cards of the newest model versions, and of the one in use."""
+    models = queries.models()
+    chosen = models if most is None else models[-most:]
+    versions = [one.version for one in models if one in chosen or one.state == "active"]
+    return [read_card(queries.store, queries.project, version) for version in reversed(versions)]
 
 
 def pictures(queries: ProjectQueries) -> list[Figure]:

@@ -14,6 +14,7 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.chain_check import chain_words
+from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.views.tables import TABLES, as_csv
 
@@ -49,14 +50,21 @@ def run_report(settings: Settings, folder: Path, formats: tuple[str, ...]) -> Re
 
 
 def _html(queries: ProjectQueries, settings: Settings, folder: Path) -> list[Path]:
-    try:
-        from ringfence.jobs.report.page import html
-    except ModuleNotFoundError as error:
-        raise _missing(error) from None
+    require_templates()
+    from ringfence.jobs.report.page import html
+
     path = folder / "report.html"
     _, chain_sentence = chain_words(queries, settings)
     path.write_text(html(queries, chain_sentence, queries.now_ns()), encoding="utf-8")
     return [path]
+
+
+def require_templates() -> None:
+    """Raise `ConfigError` where the parts that write pages are not installed."""
+    try:
+        import jinja2  # noqa: F401
+    except ModuleNotFoundError as error:
+        raise _missing(error) from None
 
 
 def _csv(queries: ProjectQueries, _settings: Settings, folder: Path) -> list[Path]:
@@ -75,6 +83,10 @@ def _json(queries: ProjectQueries, settings: Settings, folder: Path) -> list[Pat
         "verdict": as_row(total) if total else None,
         "counts": queries.counts().as_dict(),
         "chain": chain_words(queries, settings)[1],
+        "model_cards": [
+            read_card(queries.store, queries.project, model.version).as_json()
+            for model in queries.models()
+        ],
         "tables": {name: view.read(queries.unlimited()).rows for name, view in TABLES.items()},
     }
     path = folder / "report.json"

@@ -86,6 +86,25 @@ def typed_outputs_at(
     return found
 
 
+def read_encoded(
+    folder: Path, model: SavedModel, mirror: Mirror, graph: TypedGraph, encoders: TypedEncoders
+) -> list[Float32s]:
+    """Return the encoded rows by label, as the last run left them or made anew; nothing is written.
+
+    The arrays are the caller's own: what is changed in them reaches no file.
+    """
+    place = folder / f"{model.version}-{mirror.epoch}"
+    state, typed = closed_state(place, mirror), mirror.typed
+    if state and state["version"] == mirror.version:
+        kept = _read_tables(place, state, encoders.widths)
+        if kept.rows:
+            return [kept.mapped(label, width) for label, width in enumerate(encoders.widths)]
+    if typed is None:
+        return []
+    rows = [np.flatnonzero(graph.labels == label) for label in range(len(encoders.widths))]
+    return [encoders.encode(typed, label, own) for label, own in enumerate(rows)]
+
+
 @dataclass(slots=True)
 class _Tables:
     """Files of one model and one numbering: encoded rows by label, and sums."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +28,8 @@ from ringfence.connector.times import format_time
 if TYPE_CHECKING:
     from ringfence.connector.mapping import GraphMapping
     from ringfence.connector.neo4j.driver import Graph
+    from ringfence.jobs.explanation.reasons import Reasons
     from ringfence.jobs.project.workspace import Workspace
-    from ringfence.jobs.scoring.reasons import Reasons
 
 MAX_NEIGHBOURS = 24
 
@@ -119,8 +119,17 @@ class Explanation:
         }
 
 
-def run_explain(workspace: Workspace, key: str, why: bool = False) -> Explanation:
-    """Return what is known of a node, with its neighbours from the graph; asked, why it is so."""
+def run_explain(
+    workspace: Workspace,
+    key: str,
+    why: bool = False,
+    explainer: str | None = None,
+    progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
+) -> Explanation:
+    """Return what is known of a node, with its neighbours from the graph; asked, why it is so.
+
+    `explainer` is "exact" or the name of one of PyG's; without one the network decides.
+    """
     workspace.require_migrated()
     queries = ProjectQueries(workspace.store, workspace.project)
     explanation = explain(queries, key, workspace.graph, workspace.mapping)
@@ -131,11 +140,23 @@ def run_explain(workspace: Workspace, key: str, why: bool = False) -> Explanatio
             next_step="ringfence query 'MATCH (n)-[:EVALUATED]->() RETURN n LIMIT 5'",
         )
     if why:
-        from ringfence.jobs.scoring.reasons import find_reasons
+        from ringfence.jobs.explanation.find import find_reasons
 
-        reasons = find_reasons(workspace, explanation.typed_key, explanation.run.model)
+        reasons = find_reasons(
+            workspace,
+            explanation.typed_key,
+            explanation.run.model,
+            levels_of(explanation),
+            method=explainer,
+            progress=progress,
+        )
         explanation = replace(explanation, reasons=reasons)
     return explanation
+
+
+def levels_of(explanation: Explanation) -> dict[str, float | None]:
+    """Return by class what its run compared p-values with; None where that is not on record."""
+    return {value.class_: value.level for value in explanation.p_values}
 
 
 def explain(

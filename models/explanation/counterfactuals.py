@@ -4,34 +4,36 @@ Each question is a pass over the graph with those relationships taken away, or w
 its neutral value. The pass computes what the change touches and takes the rest from the passes
 before, so a question costs what a small change of the graph costs.
 
-    what_if = WhatIf(plan, edges, nodes, features)
-    logits = what_if.outputs(Question(node=7, without=(3,)), rows)
+    what_if = WhatIf(plan, graph, features, neutral)
+    logits = what_if.outputs(Question(node=7, without=((3, ANY),)), rows)
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.models.explanation.question import Question, cut_relationships, touched_rows
 from ringfence.models.inference import InferenceGraph, InferencePlan, empty_tables, forward
-from ringfence.models.inference.graph import AlteredFeatures, RemovedEntries, graph_of, incoming
+from ringfence.models.inference.graph import AlteredFeatures, incoming
 
-__all__ = ["Question", "WhatIf", "neighbours_of", "without_neighbours"]
+__all__ = ["Counterfactual", "WhatIf", "neighbours_of"]
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What if ``node`` lacked the neighbours ``without`` and said nothing in ``blank``?"""
+class Counterfactual(Protocol):
+    """A network on a graph that can be asked: `WhatIf`, `TypedWhatIf`."""
 
-    node: int
-    without: tuple[int, ...] = ()
-    blank: tuple[int, ...] = ()
+    def ask(self, question: Question | None) -> InferenceGraph:
+        """Change the graph as asked, back to itself for None; return what scores look at."""
+
+    def outputs_now(self, rows: Ints) -> Float32s:
+        """Return the network's outputs at ``rows`` [m, classes] on the graph of the last `ask`."""
 
 
 class WhatIf:
@@ -39,59 +41,53 @@ class WhatIf:
 
     Args:
         plan: of the network.
-        edges: as the network sees them, int64 [2, E].
-        nodes: how many there are.
+        graph: relationships of one label.
         features: float32 [nodes, d], an array or a mapped file.
         neutral: float32 [d], what a blank column has; the mean of the training nodes says nothing.
     """
 
     def __init__(
-        self, plan: InferencePlan, edges: Ints, nodes: int, features: Any, neutral: Float32s
+        self, plan: InferencePlan, graph: InferenceGraph, features: Any, neutral: Float32s
     ) -> None:
         self.plan, self.features, self.neutral = plan, features, neutral
-        self.graph = graph_of(edges, nodes, undirected=False)
-        self._changed = np.zeros(nodes, np.int64)
-        self._tables = empty_tables(plan, nodes)
-        self._touched: tuple[int, ...] = ()
+        self._changed = np.zeros(graph.size, np.int64)
+        self.graph = replace(graph, changed=self._changed, version=0, altered=AlteredFeatures())
+        self._now = self.graph
+        self._tables = empty_tables(plan, graph.size)
+        self._touched: set[int] = set()
         self._altered = AlteredFeatures()
         self._blank: tuple[int, tuple[int, ...]] = (-1, ())
         self._version = 0
 
-    def graph_for(self, question: Question | None) -> InferenceGraph:
-        """Return the graph of a question; the unchanged one for None."""
+    def ask(self, question: Question | None) -> InferenceGraph:
+        """Change the graph as asked, back to itself for None."""
         self._version += 1
-        without = question.without if question else ()
-        node = question.node if question else -1
-        touched = (node, *without) if without else ()
-        for row in {*touched, *self._touched}:
-            self._changed[row] = self._version
+        touched = touched_rows(self.graph, question) if question else set()
+        self._changed[list(touched | self._touched)] = self._version
         self._touched = touched
-        blank = (node, question.blank) if question and question.blank else (-1, ())
+        blank = (question.node, question.blank) if question and question.blank else (-1, ())
         if blank != self._blank:
             rows = sorted({row for row in (blank[0], self._blank[0]) if row >= 0})
             versions = np.full(len(rows), self._version, np.int64)
             self._altered = AlteredFeatures(np.array(rows, np.int64), versions)
             self._blank = blank
-        removed = without_neighbours(self.graph, node, without) if without else RemovedEntries()
-        return replace(
-            self.graph,
-            removed=removed,
-            changed=self._changed,
-            version=self._version,
-            altered=self._altered,
+        self._now = replace(
+            cut_relationships(self.graph, question), version=self._version, altered=self._altered
         )
+        return self._now
 
-    def outputs_on(self, graph: InferenceGraph, rows: Ints) -> Float32s:
-        """Return the network's outputs at ``rows`` on the graph that `graph_for` gave last."""
+    def outputs_now(self, rows: Ints) -> Float32s:
+        """Return the network's outputs at ``rows`` on the graph of the last `ask`."""
         node, columns = self._blank
         features = self.features
         if columns:
             features = _Blanked(self.features, node, columns, self.neutral)
-        return forward(self.plan, graph, features, rows, self._tables).logits
+        return forward(self.plan, self._now, features, rows, self._tables).logits
 
     def outputs(self, question: Question | None, rows: Ints) -> Float32s:
         """Return the network's outputs at ``rows`` [m, classes], if it were so."""
-        return self.outputs_on(self.graph_for(question), rows)
+        self.ask(question)
+        return self.outputs_now(rows)
 
 
 class _Blanked:
@@ -122,28 +118,8 @@ class _Blanked:
 def neighbours_of(graph: InferenceGraph, node: int) -> Ints:
     """Return the nodes that ``node`` hears, ascending.
 
+    >>> from ringfence.models.inference.graph import graph_of
     >>> neighbours_of(graph_of(np.array([[0, 4, 2], [2, 2, 1]]), nodes=5, undirected=False), 2)
     array([0, 4])
     """
     return incoming(graph, np.array([node])).sources.astype(np.int64)
-
-
-def without_neighbours(graph: InferenceGraph, node: int, others: tuple[int, ...]) -> RemovedEntries:
-    """Return what is taken away where ``node`` and ``others`` have no relationship.
-
-    ``graph`` has neither a late part nor removed entries, as `graph_of` makes it.
-    """
-    found: dict[int, list[tuple[int, int]]] = {}
-    for one, near in ((node, others), *((other, (node,)) for other in others)):
-        first, last = int(graph.offsets[one]), int(graph.offsets[one + 1])
-        inside = np.isin(graph.others[first:last], near)
-        places = np.flatnonzero(inside) + first
-        found[one] = [(int(graph.others[at]), int(graph.codes[at])) for at in places]
-    nodes = sorted(one for one, entries in found.items() if entries)
-    entries = [entry for one in nodes for entry in found[one]]
-    return RemovedEntries(
-        np.array(nodes, np.int64),
-        np.append(0, np.cumsum([len(found[one]) for one in nodes])).astype(np.int64),
-        np.array([other for other, _ in entries], np.int32),
-        np.array([code for _, code in entries], np.uint8),
-    )

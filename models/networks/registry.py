@@ -19,6 +19,7 @@ __all__ = [
     "NETWORKS",
     "TYPED_NETWORKS",
     "NetworkEntry",
+    "attribution",
     "inference_class",
     "name_of",
     "network_class",
@@ -32,6 +33,7 @@ MODULES = "ringfence.models.networks"
 LAYERS = "ringfence.models.inference.layers"
 RUN_MODULE = "ringfence.models.networks.whole_pass:run_module"
 RUN_TYPED_MODULE = "ringfence.models.networks.typed_whole_pass:run_typed_module"
+ATTRIBUTE = "ringfence.models.networks.attribution:attribute_output"
 SELECT_TYPED = "ringfence.models.training.typed_data:select_typed"
 
 
@@ -129,6 +131,11 @@ def typed_planner(name: str) -> Any:
 def typed_whole_pass() -> Any:
     """Return what runs any typed module on a whole graph, and what makes its arrays of it."""
     return _find(RUN_TYPED_MODULE), _find(SELECT_TYPED)
+
+
+def attribution() -> Any:
+    """Return `networks.attribution.attribute_output`, which asks one of PyG's explainers."""
+    return _find(ATTRIBUTE)
 
 
 def _find(path: str) -> Any:

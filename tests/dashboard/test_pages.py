@@ -15,14 +15,18 @@ from ringfence.jobs.views.explain import ExplainedNeighbour, describe_class, exp
 from ringfence.jobs.views.tables import TABLES, Column, Table, as_csv
 from tests.dashboard.conftest import HOSTILE
 
-QUERIES = {"/runs/compare": "?a=1&b=3"}
+WHY = "?key=" + quote(f"{HOSTILE[1]}2-7")
+QUERIES = {"/runs/compare": "?a=1&b=3", "/why": WHY}
 CHOSEN = "/worklist?class=" + quote(HOSTILE[2])
-PATHS = tuple(page.address.format(seq=2) + QUERIES.get(page.address, "") for page in PAGES)
+PATHS = tuple(
+    page.address.format(seq=2, version="sample-1") + QUERIES.get(page.address, "") for page in PAGES
+)
 
 
 def test_every_page_is_opened_by_these_tests_and_stands_in_the_navigation(site):
-    assert PATHS == ("/", "/worklist", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
-                     "/runs/compare?a=1&b=3", "/runs/2", "/node", "/trail")  # fmt: skip
+    assert ("/", "/worklist", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
+                     "/runs/compare?a=1&b=3", "/runs/2", "/models", "/models/sample-1", "/node",
+                     f"/why{WHY}", "/trail") == PATHS  # fmt: skip
     body = site.ask("/").body.decode()
     for page in PAGES:
         entry = f'<a href="{page.address}"'

@@ -14,6 +14,7 @@ from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
+from ringfence.jobs.views.explain import run_explain
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,7 @@ def test_the_whole_path_of_a_typed_graph(graph, make):
     graph.run("MATCH (s:Shop) MATCH (o:Order) WHERE o.id < 9 CREATE (s)-[:REFUSED]->(o)")
     second = run_scoring(workspace)
     assert second.evaluated == 25
+    _explain_typed(workspace)
     assert "sums of hubs were kept" in second.run.notes[0]
     assert run_scoring(workspace).evaluated == 0
 
@@ -126,6 +128,23 @@ def test_the_whole_path_of_a_typed_graph(graph, make):
               "SET o.risk = CASE s.country WHEN 'de' THEN 'high' ELSE 'low' END")  # fmt: skip
     run_audit(workspace)
     assert run_rescoring(workspace, ["350"], "an appeal").sets
+
+
+def _explain_typed(workspace):
+    """Why: neighbours by relationship type, raw columns; nothing is written."""
+    files = sorted((file, file.stat().st_mtime_ns) for file in workspace.folder.rglob("*"))
+    told = run_explain(workspace, "350", why=True)
+    assert sorted((f, f.stat().st_mtime_ns) for f in workspace.folder.rglob("*")) == files
+    why = told.reasons
+    recorded = {one.class_: one.p for one in told.p_values}
+    assert dict(zip(why.classes, why.p_values, strict=True)) == pytest.approx(recorded)
+    parts = {one.part.describe(): one for one in why.reasons}
+    assert {"column amount", "column day", "column note"} <= set(parts)
+    assert "column constant" not in parts  # no encoder was made of it
+    shop, device = "neighbour Shop shop 10 by AT", "neighbour Device 0 by PLACED"
+    assert {shop, device} <= set(parts)
+    assert parts[shop].moved > parts[device].moved  # the class stands at the shop
+    assert not any("REFUSED" in name for name in parts)  # carries no message
 
 
 def test_what_is_kept_changes_no_bit(graph, make):

@@ -10,6 +10,15 @@ from ringfence.connector.mirror.typed.mirror import (
     TypedMirror,
     context_key,
     create_typed,
+    plain_key,
 )
 
-__all__ = ["RawBlock", "TypedMirror", "context_key", "create_typed", "load_typed", "save_typed"]
+__all__ = [
+    "RawBlock",
+    "TypedMirror",
+    "context_key",
+    "create_typed",
+    "load_typed",
+    "plain_key",
+    "save_typed",
+]

@@ -10,12 +10,15 @@ from ringfence.jobs.dashboard.pages import (
     comparison,
     coverage,
     drift,
+    model,
+    models,
     node,
     run,
     runs,
     thresholds,
     today,
     trail,
+    why,
     worklist,
 )
 from ringfence.jobs.dashboard.pages.page import Page
@@ -32,7 +35,10 @@ PAGES: tuple[Page, ...] = (
     runs.PAGE,
     comparison.PAGE,  # /runs/compare, before /runs/{seq} takes it for a number
     run.PAGE,
+    models.PAGE,
+    model.PAGE,
     node.PAGE,
+    why.PAGE,
     trail.PAGE,
 )
 """In the order of the navigation, which is also the order in which addresses are matched."""

@@ -36,7 +36,12 @@ def build(
     may_mark = dashboard.guard.role_of(request) == "operator"
     named = dashboard.guard.user_header is not None
     values = show_node(explanation, key, dashboard.how_to_start())
-    return values | {"marks": marks[::-1], "may_mark": may_mark, "named_by_proxy": named}
+    return values | {
+        "marks": marks[::-1],
+        "may_mark": may_mark,
+        "named_by_proxy": named,
+        "why_seconds": dashboard.settings.serve.why_seconds,
+    }
 
 
 def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Values:
@@ -46,6 +51,7 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
         "marks": marks,
         "may_mark": False,
         "named_by_proxy": False,
+        "why_seconds": 0,
         "title": PAGE.title if explanation is None else f"Node {explanation.key}",
         "asked": asked,
         "found": explanation,

@@ -11,7 +11,7 @@ from ringfence.jobs.cli.console import open_with_progress, print_report, say, ta
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
-    from ringfence.jobs.scoring.reasons import Reasons
+    from ringfence.jobs.explanation.reasons import Reason, Reasons
     from ringfence.jobs.views.explain import Explanation
 
 MAX_REASONS_SHOWN = 15
@@ -23,14 +23,20 @@ def explain(
     why: Annotated[
         bool, typer.Option("--why", help="Ask which neighbours and columns made the set.")
     ] = False,
+    explainer: Annotated[
+        str | None,
+        typer.Option(
+            help="exact; for modules of your own PyG's GNNExplainer or AttentionExplainer."
+        ),
+    ] = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Show one node's set with its p-values, run, chain entry, neighbours and class when known."""
-    with open_with_progress(config, "reading") as (workspace, _):
+    with open_with_progress(config, "reading") as (workspace, progress):
         from ringfence.jobs.views.explain import run_explain
 
-        explanation = run_explain(workspace, key, why)
+        explanation = run_explain(workspace, key, why or bool(explainer), explainer, progress)
     print_report(explanation, as_json, print_explanation)
 
 
@@ -72,28 +78,47 @@ def _describe_set(names: Sequence[str] | None) -> str:
 
 
 def _print_reasons(reasons: Reasons) -> None:
-    """Show what each neighbour and column does, the strongest first."""
+    """Show what each neighbour, relationship type and column does, the strongest first."""
+    if not reasons.p_values:
+        _print_weights(reasons)
+        return
     say(f"Why, on {reasons.graph}; calibration nodes as they are, sets as they were.")
     strongest = sorted(range(len(reasons.classes)), key=lambda at: -reasons.p_values[at])
     shown = strongest[:MAX_CLASSES_SHOWN]
     rows = [
         (
-            f"{one.kind} {one.name}" + (f" ({one.class_})" if one.class_ else ""),
+            one.part.describe(),
             *(f"{one.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
-            "; ".join(
-                [f"{name} comes in" for name in one.enters]
-                + [f"{name} goes out" for name in one.leaves]
-            )
-            or "the same",
+            _describe_flips(one),
         )
         for one in reasons.reasons[:MAX_REASONS_SHOWN]
     ]
     titles = [f"p of {reasons.classes[at]} ({reasons.p_values[at]:.3f})" for at in shown]
     table("Without it, p-values move by", ("without", *titles, "set"), rows)
-    flips = [one for one in reasons.reasons if one.enters or one.leaves]
-    if flips:
-        say(f"{len(flips)} single changes would change the set; the smallest is to take away one.")
-    else:
-        say("No single neighbour or column changes the set.")
+    flips = sum(one.flips for one in reasons.reasons)
+    say(
+        f"{flips} single changes would change the set."
+        if flips
+        else "No single neighbour or column changes the set."
+    )
+    if reasons.smallest:
+        say("The smallest changes found:")
+    for change in reasons.smallest:
+        say(f"  {change.describe()}.")
     if reasons.asked < reasons.neighbours:
         say(f"Asked about {reasons.asked:,} of {reasons.neighbours:,} neighbours.")
+
+
+def _describe_flips(one: Reason) -> str:
+    comes = [f"{name} comes in" for name in one.enters]
+    return "; ".join(comes + [f"{name} goes out" for name in one.leaves]) or "the same"
+
+
+def _print_weights(reasons: Reasons) -> None:
+    """Show the weights that one of PyG's explainers gave."""
+    say(
+        f"Why, by PyG's {reasons.method}, on {reasons.graph}. A weight says how much of a neighbour"
+    )
+    say("or column the explainer keeps; it is an estimate and no p-value.")
+    rows = [(one.part.describe(), one.weight) for one in reasons.reasons[:MAX_REASONS_SHOWN]]
+    table("Weights", ("what", "weight"), rows)

@@ -11,6 +11,7 @@ from ringfence.jobs.cli.console import print_report, say
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
+    from ringfence.jobs.report.pack import PackFile
     from ringfence.jobs.report.write import ReportFiles
 
 
@@ -22,11 +23,21 @@ def report(
         list[str] | None,
         typer.Option("--format", "-f", help="html, csv, json or parquet; may be repeated."),
     ] = None,
+    pack: Annotated[
+        Path | None,
+        typer.Option("--pack", help="Write one archive for an auditor to this .zip file instead."),
+    ] = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Write the audit as one self-contained HTML file, and as CSV, JSON or Parquet."""
     from ringfence.jobs.config.load import load
+
+    if pack is not None:
+        from ringfence.jobs.report.pack import run_pack
+
+        print_report(run_pack(load(config), pack), as_json, print_pack)
+        return
     from ringfence.jobs.report.write import run_report
 
     done = run_report(load(config), output, tuple(format_ or ["html"]))
@@ -38,3 +49,11 @@ def print_files(done: ReportFiles) -> None:
     say(f"Wrote {len(done.files)} file(s), {done.bytes // 1024:,} kB, to {done.folder}")
     for path in done.files:
         say(f"  {path}")
+
+
+def print_pack(done: PackFile) -> None:
+    """Show the archive, its hash and the verification."""
+    say(f"Wrote {done.files} files, {done.bytes // 1024:,} kB, to {done.path}")
+    say(f"SHA-256 {done.sha256}")
+    say(done.verification)
+    say("Begin with index.html: it says where each usual question is answered.")

@@ -1,0 +1,45 @@
+"""Models: every version with its state, data, accuracy, runs and coverage so far."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from ringfence.jobs.dashboard.dependencies import Queries
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.lifecycle.card import describe_use
+from ringfence.jobs.lifecycle.versions import read_versions
+
+
+def build(queries: Queries) -> Values:
+    """Return the versions, newest first, and every change of the one in use."""
+    found = read_versions(queries.store, queries.project)
+    return {
+        "title": PAGE.title,
+        "figures": [],
+        "active": next((one for one in found.versions if one.state == "active"), None),
+        "versions": [
+            {"own": one, "address": address_of(one.version)} for one in reversed(found.versions)
+        ],
+        "changes": [
+            {
+                "at_ns": one.at_ns,
+                "version": one.version,
+                "address": address_of(one.version),
+                "how": one.how,
+                "reason": describe_use(one.reason, one.actor),
+            }
+            for one in reversed(found.activations)
+        ],
+    }
+
+
+def address_of(version: str) -> str:
+    """Return the address of a version's page.
+
+    >>> address_of("20260101-ab")
+    '/models/20260101-ab'
+    """
+    return f"/models/{quote(version, safe='')}"
+
+
+PAGE = Page("models", "Models", "/models", "models.html", build, pictured=False)

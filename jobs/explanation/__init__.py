@@ -1,0 +1,1 @@
+"""Why a node has its set: what is asked about it, and the answers."""

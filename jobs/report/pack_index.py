@@ -1,0 +1,154 @@
+"""The first page of an audit pack: where each usual question of an auditor is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from ringfence import __version__
+from ringfence.connector.times import NANOSECONDS, format_time
+from ringfence.jobs.lifecycle.card_page import STYLE
+
+DAY_NS = 86_400 * NANOSECONDS
+
+
+@dataclass(frozen=True, slots=True)
+class PackFacts:
+    """What the page says of a project: retention, the record's span, models, verification."""
+
+    project: str
+    retention_days: float
+    first_ns: int | None
+    until_ns: int
+    models: int
+    verification: str
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A usual question, how it is answered, and the files that answer it."""
+
+    ask: str
+    answer: str
+    files: tuple[str, ...]
+
+
+QUESTIONS: tuple[Question, ...] = (
+    Question(
+        "Is every event logged over the whole lifetime?",
+        "Every training, change of the version in use, run, coverage count, correction of a class, "
+        "change of settings, alarm and mark of a person is an entry of a chain; each entry seals "
+        "the one before it and the rows that it speaks of.",
+        ("chain.jsonl", "tables/chain.csv", "tables/runs.csv"),
+    ),
+    Question(
+        "Was the record changed afterwards?",
+        "The chain and every row were compared when this pack was written. The same is done at any "
+        "time by: ringfence verify, which compares the graph too.",
+        ("verification.json", "manifest.json"),
+    ),
+    Question(
+        "Who decided what, when and why?",
+        "Which model version was in use since when, by whom and for which reason; who wrote each "
+        "chain entry. A set itself is decided by a rule, at once for all nodes of a run; people "
+        "mark nodes, which changes no set.",
+        ("promotions.json", "tables/chain.csv"),
+    ),
+    Question(
+        "How well does it perform?",
+        "Coverage and set sizes per run and in all, by class and by group, with verdicts against "
+        "the law that coverage follows where all is well; accuracy of each model with intervals.",
+        (
+            "report.html",
+            "tables/coverage-run.csv",
+            "tables/coverage-total.csv",
+            "tables/classes.csv",
+            "tables/groups.csv",
+            "tables/models.csv",
+        ),
+    ),
+    Question(
+        "What are its limits, and on what was it trained?",
+        "Each model's card: data and time span, classes and their counts, promise, known limits, "
+        "drift since.",
+        ("model-cards/",),
+    ),
+    Question(
+        "Is it watched, and what happens when it goes wrong?",
+        "Rules of alarms and their states, every change of an alarm and who was told, drift of the "
+        "scores, nodes that could not be used.",
+        (
+            "tables/alarms.csv",
+            "tables/alarm-events.csv",
+            "tables/drift.csv",
+            "tables/quarantine.csv",
+        ),
+    ),
+    Question(
+        "Were classes corrected later?",
+        "Classes of calibration nodes that changed or were withdrawn, and when that was noticed.",
+        ("tables/corrections.csv",),
+    ),
+    Question(
+        "Under which settings does it run?",
+        "The configuration as it stands, without secrets; what changed between runs stands in the "
+        "chain under the kind configuration.",
+        ("configuration.json", "tables/schedule.csv"),
+    ),
+)
+
+
+def index_page(facts: PackFacts, files: Sequence[str]) -> str:
+    """Return the page."""
+    title = escape(f"Audit pack of project {facts.project}")
+    until = format_time(facts.until_ns) if facts.until_ns else "no entry yet"
+    rows = "\n".join(
+        f"<tr><th scope=row>{escape(one.ask)}</th><td>{escape(one.answer)}<br>"
+        f"{_links(one.files, files)}</td></tr>"
+        for one in QUESTIONS
+    )
+    listed = "\n".join(f'<li><a href="{escape(name)}">{escape(name)}</a></li>' for name in files)
+    return (
+        f"<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>{title}</title>\n"
+        f'<meta name=viewport content="width=device-width">\n<style>{STYLE}</style>\n'
+        f"<h1>{title}</h1>\n<p>The record up to {escape(until)}, {facts.models} model versions, "
+        f"written by ringfence {escape(__version__)}.</p>\n"
+        f"<p>{escape(facts.verification)}</p>\n"
+        f"<h2>Where each question is answered</h2>\n<table>\n{rows}\n"
+        f"<tr><th scope=row>How long is it kept?</th><td>{escape(describe_retention(facts))}</td>"
+        f"</tr>\n</table>\n<h2>All files</h2>\n<ul>\n{listed}\n</ul>\n"
+        "<p>manifest.json has the SHA-256 of every other file.</p>\n</html>\n"
+    )
+
+
+def describe_retention(facts: PackFacts) -> str:
+    """Say how long the record is kept, and how far it reaches back.
+
+    >>> facts = PackFacts("p", 0, DAY_NS, 11 * DAY_NS, 1, "")
+    >>> describe_retention(facts)
+    'Nothing on record is ever deleted by ringfence. The record reaches back 10 days.'
+    """
+    kept = "Nothing on record is ever deleted by ringfence."
+    if facts.first_ns is None:
+        return f"{kept} The record has no entry yet."
+    days = (facts.until_ns - facts.first_ns) / DAY_NS
+    reach = f"The record reaches back {days:,.0f} days."
+    if not facts.retention_days:
+        return f"{kept} {reach}"
+    return (
+        f"{kept} It must be kept for {facts.retention_days:,.0f} days ([audit] retention_days). "
+        f"{reach}"
+    )
+
+
+def _links(wanted: Sequence[str], files: Sequence[str]) -> str:
+    names = [
+        name
+        for one in wanted
+        for name in files
+        if name == one or (one.endswith("/") and name.startswith(one) and name.endswith(".html"))
+    ]
+    if "manifest.json" in wanted:
+        names.append("manifest.json")
+    return ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in names)

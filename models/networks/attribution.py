@@ -1,0 +1,154 @@
+"""What one of PyG's explainers says of a module's output at a node: weights of edges and columns.
+
+For users' own modules, whatever their layers are. The weights are estimates by gradient descent on
+masks, or attention as it is; the seed fixes them. They are no counterfactuals: a weight says how
+much the explainer keeps of an edge, not what a p-value would be without it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ringfence.models.networks import pyg as _pyg  # noqa: F401  (imports PyG as ringfence does)
+from ringfence.models.networks.factory import build
+from ringfence.models.networks.typed_factory import build_typed
+from ringfence.models.seeding import seeded
+from ringfence.models.training.typed_data import TypedData
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    from torch_geometric.explain import Explainer
+    from torch_geometric.explain.algorithm import AttentionExplainer, GNNExplainer
+
+__all__ = ["EXPLAINERS", "ModuleInputs", "OutputWeights", "TypedInputs", "attribute_output"]
+
+Float32s = NDArray[np.float32]
+EPOCHS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Algorithm:
+    """How an explainer is made, and whether it weighs columns too."""
+
+    make: Callable[[], Any]
+    columns: bool
+
+
+EXPLAINERS: dict[str, _Algorithm] = {
+    "GNNExplainer": _Algorithm(lambda: GNNExplainer(epochs=EPOCHS), columns=True),
+    "AttentionExplainer": _Algorithm(AttentionExplainer, columns=False),
+}
+"""By the name that PyG gives them; a new one is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleInputs:
+    """One label: standardised features [n, d] and edges [2, e]."""
+
+    features: Float32s
+    edges: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class TypedInputs:
+    """Several labels: columns and edges of the whole graph; the node's label stands first."""
+
+    data: TypedData
+
+
+@dataclass(frozen=True, slots=True)
+class OutputWeights:
+    """Weights of a node's incoming edges: (channel, source, weight); and of its columns [d].
+
+    The channel is 0 for one label; sources are places among the nodes of the channel's source.
+    """
+
+    edges: tuple[tuple[int, int, float], ...]
+    columns: tuple[float, ...]
+
+
+def attribute_output(
+    method: str,
+    name: str,
+    weights: Mapping[str, NDArray[Any]],
+    classes: int,
+    options: Mapping[str, Any],
+    inputs: ModuleInputs | TypedInputs,
+    node: int,
+    seed: int,
+) -> OutputWeights:
+    """Return what ``method`` says of the module's output at ``node``; ValueError where it can't.
+
+    Args:
+        method: one of `EXPLAINERS`.
+        name: of the network, ``package.module:Class`` for a user's own.
+        weights: of its ``state_dict``, by name.
+        classes: number of outputs.
+        options: of its constructor.
+        inputs: the whole graph.
+        node: place of the node among those of its label.
+        seed: of the explainer's first masks.
+    """
+    if method not in EXPLAINERS:
+        raise ValueError(f"no explainer is called {method}; there are {', '.join(EXPLAINERS)}")
+    algorithm = EXPLAINERS[method]
+    network = _network(name, classes, options, inputs)
+    network.load_state_dict({key: torch.tensor(value) for key, value in weights.items()})
+    explainer = Explainer(
+        network.eval(),
+        algorithm.make(),
+        explanation_type="model",
+        node_mask_type="attributes" if algorithm.columns else None,
+        edge_mask_type="object",
+        model_config={
+            "mode": "multiclass_classification",
+            "task_level": "node",
+            "return_type": "raw",
+        },
+    )
+    with seeded(seed), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if isinstance(inputs, TypedInputs):
+            return _typed_weights(explainer, inputs.data, node)
+        x, edges = torch.from_numpy(inputs.features), torch.from_numpy(inputs.edges)
+        found = explainer(x, edges, index=node)
+    incoming = np.flatnonzero(inputs.edges[1] == node)
+    mask = found.edge_mask.detach().numpy()
+    heard = [(0, int(inputs.edges[0, at]), float(mask[at])) for at in incoming]
+    own = found.node_mask[node].tolist() if "node_mask" in found else []
+    return OutputWeights(tuple(heard), tuple(own))
+
+
+def _network(
+    name: str, classes: int, options: Mapping[str, Any], inputs: ModuleInputs | TypedInputs
+) -> torch.nn.Module:
+    if isinstance(inputs, ModuleInputs):
+        return build(name, inputs.features.shape[1], classes, **options)
+    widths = [rows.shape[1] for rows in inputs.data.features]
+    return build_typed(name, inputs.data.schema, widths, classes, **options)
+
+
+def _typed_weights(explainer: Any, data: TypedData, node: int) -> OutputWeights:
+    x, edges = data.tensors()
+    found = explainer(x, edges, index=node)
+    schema, own = data.schema, []
+    heard: list[tuple[int, int, float]] = []
+    for place, kind in enumerate(schema.edge_types):
+        if kind[2] != schema.labels[0] or not edges[kind].shape[1]:
+            continue
+        mask = found[kind].edge_mask.detach().numpy()
+        pair = edges[kind].numpy()
+        heard += [
+            (place, int(pair[0, at]), float(mask[at])) for at in np.flatnonzero(pair[1] == node)
+        ]
+    stored = found[schema.labels[0]]
+    if "node_mask" in stored:
+        own = stored.node_mask[node].tolist()
+    return OutputWeights(tuple(heard), tuple(own))

@@ -1,0 +1,95 @@
+"""Why this set: answers on a real project equal those of a graph that was changed for real."""
+
+import json
+import sys
+import types
+from dataclasses import replace
+
+import pytest
+import torch
+
+from ringfence.connector.errors import ConfigError
+from ringfence.connector.keys import decode_key
+from ringfence.connector.store import predictions
+from ringfence.jobs.cli.console import _plain_value
+from ringfence.jobs.explanation.find import find_reasons
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.training.train import run_training
+from ringfence.jobs.views.explain import levels_of, run_explain
+from ringfence.models.networks.pyg import GCNConv
+
+
+@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown):
+    workspace = grown.workspace
+    run_training(workspace)
+    run_scoring(workspace)
+    before = predictions.evaluated_keys(workspace.store, workspace.project)
+    key = next(
+        key
+        for key in sorted(before)
+        if workspace.graph.read(
+            "MATCH (n:Account {id: $id})--(m:Account) RETURN count(DISTINCT m) AS near",
+            id=decode_key(key),
+        )[0]["near"]
+        >= 3
+    )
+    files = sorted((file, file.stat().st_mtime_ns) for file in workspace.folder.rglob("*"))
+    told = run_explain(workspace, key, why=True)
+    why = told.reasons
+    recorded = {one.class_: one.p for one in told.p_values}
+    # nothing came since the run: what is asked about is what was decided
+    assert dict(zip(why.classes, why.p_values, strict=True)) == pytest.approx(recorded)
+    assert set(why.classes_in_set) == set(told.classes)
+    assert why.asked == why.neighbours == told.degree
+    kinds = {one.part.kind for one in why.reasons}
+    assert kinds == {"neighbour", "column", "relationship type"}
+    assert any(one.moved > 0 for one in why.reasons)
+    flips = [one.flips for one in why.reasons]
+    assert flips == sorted(flips, reverse=True)
+    assert run_explain(workspace, key, why=True).reasons == why
+    for change in why.smallest:  # each was asked as a whole: it does what it says
+        assert (change.p > change.level) == change.enters
+    assert why.left_unasked == 0
+    hurried = find_reasons(workspace, told.typed_key, told.run.model, levels_of(told), seconds=1e-9)
+    assert hurried.left_unasked == len(why.reasons)
+    assert hurried.p_values == why.p_values
+    assert json.loads(json.dumps(told.as_json(), default=_plain_value))["why"]["asked"] > 0
+    assert sorted((f, f.stat().st_mtime_ns) for f in workspace.folder.rglob("*")) == files
+    assert predictions.evaluated_keys(workspace.store, workspace.project) == before
+
+
+class OwnNetwork(torch.nn.Module):
+    """A user's own module, with layers of PyG's."""
+
+    def __init__(self, in_features, classes, hidden=8):
+        super().__init__()
+        self.first = GCNConv(in_features, hidden)
+        self.second = GCNConv(hidden, classes)
+
+    def forward(self, x, edge_index):
+        return self.second(self.first(x, edge_index).relu(), edge_index)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+def test_pygs_explainer_answers_for_a_users_own_module(grown, monkeypatch):
+    own = types.ModuleType("own_networks")
+    own.OwnNetwork = OwnNetwork
+    monkeypatch.setitem(sys.modules, "own_networks", own)
+    settings = grown.workspace.settings
+    model = settings.model.model_copy(update={"network": "own_networks:OwnNetwork", "hidden": 8})
+    workspace = replace(grown.workspace, settings=settings.model_copy(update={"model": model}))
+    run_training(workspace)
+    run_scoring(workspace)
+    key = sorted(predictions.evaluated_keys(workspace.store, workspace.project))[0]
+    why = run_explain(workspace, key, why=True).reasons
+    assert why.method == "GNNExplainer"
+    weights = {one.part.kind: one.weight for one in why.reasons}
+    assert set(weights) == {"neighbour", "column"}
+    assert all(0 <= one.weight <= 1 for one in why.reasons)
+    assert run_explain(workspace, key, why=True).reasons == why
+    with pytest.raises(ConfigError, match="no exact passes"):
+        run_explain(workspace, key, why=True, explainer="exact")
+    with pytest.raises(ConfigError, match="can't explain"):
+        run_explain(workspace, key, why=True, explainer="AttentionExplainer")
