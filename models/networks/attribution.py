@@ -25,7 +25,8 @@ from ringfence.models.training.typed_data import TypedData
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch_geometric.explain import Explainer
-    from torch_geometric.explain.algorithm import AttentionExplainer, GNNExplainer
+    from torch_geometric.explain.algorithm.attention_explainer import AttentionExplainer
+    from torch_geometric.explain.algorithm.gnn_explainer import GNNExplainer
 
 __all__ = ["EXPLAINERS", "ModuleInputs", "OutputWeights", "TypedInputs", "attribute_output"]
 
