@@ -1,7 +1,8 @@
 """Each protection taken away in turn, inside a worker: the checker must then see red."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from types import SimpleNamespace
 from typing import Any
@@ -14,10 +15,12 @@ from ringfence.connector.neo4j.read.accounting import Difference
 from ringfence.connector.neo4j.read.slices import SliceDifference
 from ringfence.connector.neo4j.write import fence, prediction_sets
 from ringfence.connector.store import corrections, engine, models, runs, tables, writer
+from ringfence.connector.store.lease import Lease
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.auditing import audit
+from ringfence.jobs.lifecycle import promotion
 from ringfence.jobs.project import session, workspace
-from ringfence.jobs.scoring import evaluate, evaluated, inference, score
+from ringfence.jobs.scoring import calibration, evaluate, evaluated, inference, score
 
 
 def nothing() -> None:
@@ -189,6 +192,27 @@ def any_mapping() -> None:
     score.require_mapping = lambda *_: None
 
 
+def promotion_without_lease() -> None:
+    """A promotion neither waits for a run that is at work nor takes the lease from it."""
+
+    @contextmanager
+    def at_once(of: Any, _progress: Any) -> Iterator[Any]:
+        with of.store.reading() as connection:
+            query = select(tables.lease).where(tables.lease.c.project == of.project)
+            row = connection.execute(query).one()
+        held = Lease(of.project, row.owner, row.token, of.settings.engine.lease_seconds)
+        yield SimpleNamespace(writer=of.writer_with(held), recovered=())
+
+    no_lease_check()
+    promotion.write_session = at_once
+
+
+def learnt_nodes() -> None:
+    """Nobody remembers which nodes a version learnt from: once known they calibrate it too."""
+    known = calibration.known_nodes
+    calibration.known_nodes = lambda *of: [replace(node, role=None) for node in known(*of)]
+
+
 BREAKS: dict[str, Callable[[], None]] = {
     "": nothing,
     **{
@@ -197,6 +221,7 @@ BREAKS: dict[str, Callable[[], None]] = {
             no_recovery, recompute, graph_first, no_fence, no_lease_check, create_without_key,
             forget_evaluated, mirror_first, own_clock, any_backup, no_accounts, no_slices,
             no_corrections, no_creation_times, no_checksums, one_folder, any_mapping,
+            promotion_without_lease, learnt_nodes,
         )
     },
 }  # fmt: skip
@@ -236,4 +261,6 @@ CONTROLS = (
     Control("one_folder", "two_projects", ""),
     Control("no_checksums", "damaged_tables", ""),
     Control("any_mapping", "schedule_reconfigured", ""),
+    Control("promotion_without_lease", "promotion", ""),
+    Control("learnt_nodes", "promotion", ""),
 )

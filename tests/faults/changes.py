@@ -12,13 +12,18 @@ from sqlalchemy import select
 from ringfence.connector import fault_points
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import tables
+from ringfence.connector.store.lifecycle.activations import active_version
+from ringfence.connector.store.models import class_names
 from ringfence.jobs.scoring.table_state import read_state
+from tests.faults import checker
 from tests.faults.case import CLASSES, WIDTH, Case, open_sibling
 from tests.faults.kinds import SCORE_PLACES, Ground, Hurt
 from tests.faults.worker import Outcome, start
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 MIN_CALIBRATION = 8  # so many must stay
+MAX_VERSIONS, NEW_VERSION, AT_A_PLACE = 4, 0.3, 0.6
+RUNS_UNTIL_NODES_JOIN = 6
 RECONFIGURED = {
     "alpha = 0.2": "alpha = 0.3",
     "[conformal]": '[conformal]\nrule = "EdgeEx"',
@@ -168,6 +173,46 @@ def schedule_reconfigured(case: Case, _ground: Ground, without: str = "") -> Hur
     return Hurt(happened or bool(without), outcome, settled=bool(without))
 
 
+def promotion(case: Case, _ground: Ground, without: str = "") -> Hurt:
+    """A version is promoted or taken back: killed at a place, or beside a scheduler that scores."""
+    case.time_passes()
+    versions = len(class_names(case.store, case.name))
+    if versions < MAX_VERSIONS and (versions == 1 or case.chance.random() < NEW_VERSION):
+        start(case.task("train")).outcome()
+        case.time_passes()
+    if without == "learnt_nodes":
+        return _score_after_promotion(case, without)
+    action = case.chance.choice(("promote", "promote", "rollback"))
+    if not without and case.chance.random() < AT_A_PLACE:
+        place = case.chance.choice(fault_points.PROMOTION_NAMES)
+        outcome = start(case.task(action, deed="kill", place=place)).outcome()
+        return Hurt(outcome.kind == "killed", outcome)
+    place = "graph read" if without else case.chance.choice(SCORE_PLACES[:-1])
+    first = start(case.task("schedule", deed="wait", place=place))
+    happened = first.reached()
+    second = start(case.task(action, without=without))
+    second.ended(1.0)  # it waits for the one at work; without the lease it is done by now
+    if happened:
+        first.go_on()
+    first.outcome()
+    return Hurt(happened, second.outcome())
+
+
+def _score_after_promotion(case: Case, without: str) -> Hurt:
+    """Classes become known under one version, another learns from them, and runs use it."""
+    for _ in range(RUNS_UNTIL_NODES_JOIN):
+        case.grow(4)
+        start(case.task("line")).outcome()
+        checker.remember(case)
+        case.reveal(0.8)
+        case.time_passes()
+    for action in ("train", "promote", "line"):
+        case.grow(2)
+        outcome = start(case.task(action, without=without)).outcome()
+        case.time_passes()
+    return Hurt(True, outcome)
+
+
 def _changed(case: Case, change: Callable[[], None], without: str) -> Hurt:
     """Let a change happen before a run, or at some place of it."""
     place = "" if without else case.chance.choice(("", *SCORE_PLACES[:-1]))
@@ -186,7 +231,11 @@ def _calibration(case: Case) -> list[int]:
     """The calibration nodes that are still themselves, in an order by chance."""
     of = tables.member.c
     with case.store.reading() as connection:
-        query = select(of.node_key).where(of.project == case.name, of.role == "calibration")
+        query = select(of.node_key).where(
+            of.project == case.name,
+            of.role == "calibration",
+            of.version == active_version(connection, case.name),
+        )
         keys = [decode_key(key) for key in connection.execute(query).scalars()]
     left = sorted(key for key in keys if key not in case.gone and key not in case.replaced)
     case.chance.shuffle(left)
@@ -197,6 +246,6 @@ CHANGES: dict[str, Callable[..., Hurt]] = {
     one.__name__: one
     for one in (
         relationships_deleted, nodes_deleted, features_changed, classes_changed,
-        calibration_removed, damaged_tables, two_projects, schedule_reconfigured,
+        calibration_removed, damaged_tables, two_projects, schedule_reconfigured, promotion,
     )
 }  # fmt: skip

@@ -7,6 +7,7 @@ chain       the audit chain is broken, or doesn't cover what is stored
 coverage    coverage rows don't follow from the predictions, or the graph shows others
 mirror      the mirror on disk holds other nodes, times, features or relationships than the graph
 calibration a calibration node counts with another class than the graph has, or shouldn't count
+version     a run was decided by a version that was not in use, or versions don't follow the chain
 stale       the newest sets are not those of a clean reading of the graph
 verify      `ringfence verify` finds a problem
 unfinished  a run is still open after recovery, or recovery itself failed
@@ -34,8 +35,8 @@ from tests.faults import clean_reading
 from tests.faults.case import Case
 
 KINDS = (
-    "lost", "doubled", "different", "chain", "coverage", "mirror", "calibration", "stale", "verify",
-    "unfinished",
+    "lost", "doubled", "different", "chain", "coverage", "mirror", "calibration", "version",
+    "stale", "verify", "unfinished",
 )  # fmt: skip
 
 SETS = """
@@ -81,7 +82,8 @@ def check(case: Case) -> dict[str, list[str]]:
     found["chain"] = _chain(case, predictions, decided)
     found["coverage"] = _coverage(case, predictions)
     found["mirror"] = _mirror(case)
-    found["calibration"] = clean_reading.wrong_classes(case)
+    found["calibration"] = clean_reading.wrong_classes(case) + _learnt(case)
+    found["version"] = _versions(case)
     found["stale"] = clean_reading.stale_sets(case, max(decided, default=0))
     found["verify"] = _verify(case)
     if case.sibling is not None and case.sibling_hurt:
@@ -199,6 +201,30 @@ def _chain(case: Case, predictions: dict[str, Row[Any]], decided: dict[int, Row[
         members = [_payload(row) for row in predictions.values() if row.seq == seq]
         if payload_digest(members) != digests[seq]:
             found.append(f"the chain has another payload of run {seq}")
+    return found
+
+
+def _learnt(case: Case) -> list[str]:
+    """Nodes that calibrate a version though they took part in its training."""
+    learnt = {(row.version, row.node_key) for row in _rows(case, tables.member)}
+    return [
+        f"{row.node_key} joined {row.version}, which it was a member of"
+        for row in _rows(case, tables.joined)
+        if (row.version, row.node_key) in learnt
+    ]
+
+
+def _versions(case: Case) -> list[str]:
+    """Runs that another version decided than the one in use, by the order of the chain."""
+    found, active = [], None
+    rows = sorted(_rows(case, tables.audit), key=lambda row: row.n)
+    for body in (json.loads(row.body) for row in rows):
+        active = body.get("activation", {}).get("version", active)
+        if body["kind"] == "decided" and body["run"]["model"] != active:
+            found.append(f"run {body['run']['seq']} is by {body['run']['model']}, not {active}")
+    newest = max(_rows(case, tables.activation), key=lambda row: row.n)
+    if newest.version != active:
+        found.append(f"{newest.version} is in use, the chain has {active}")
     return found
 
 

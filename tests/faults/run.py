@@ -29,7 +29,7 @@ SHARES = {
     "cut_after_commit": 9, "cut_anywhere": 6, "sql_backend_killed": 10, "clock_jump": 6,
     "damaged_mirror": 6, "older_backup": 3, "relationships_deleted": 6, "nodes_deleted": 6,
     "features_changed": 6, "classes_changed": 6, "calibration_removed": 4, "damaged_tables": 6,
-    "two_projects": 3, "schedule_reconfigured": 4,
+    "two_projects": 3, "schedule_reconfigured": 4, "promotion": 6,
 }  # fmt: skip
 ONLY_ON = {"sql_backend_killed": "postgresql", "older_backup": "sqlite", "disk_full": "sqlite"}
 KINDS = {**kinds.KINDS, **CHANGES}

@@ -23,8 +23,11 @@ from sqlalchemy import create_engine, update
 from ringfence.connector import fault_points
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import migrate, tables
+from ringfence.connector.store.lifecycle.activations import activations_of, version_before
+from ringfence.connector.store.models import class_names
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load
+from ringfence.jobs.lifecycle import promotion
 from ringfence.jobs.project.workspace import Workspace, open_workspace
 from ringfence.jobs.schedule.runner import JobRunner
 from ringfence.jobs.scoring.score import run_scoring
@@ -91,12 +94,29 @@ def schedule_once(workspace: Workspace) -> None:
         runner.run_if_due(job)
 
 
+def promote(workspace: Workspace) -> None:
+    """Take the newest version that is not in use into use."""
+    active = activations_of(workspace.store, workspace.project)[-1].version
+    others = [one for one in class_names(workspace.store, workspace.project) if one != active]
+    promotion.run_promotion(workspace, others[-1], "by the harness")
+
+
+def rollback(workspace: Workspace) -> None:
+    """Take the newest promotion back; where there is none, promote."""
+    if version_before(activations_of(workspace.store, workspace.project)) is None:
+        promote(workspace)
+    else:
+        promotion.run_rollback(workspace, "by the harness")
+
+
 ACTIONS: dict[str, Callable[[Workspace], Any]] = {
     "train": run_training,
     "score": run_scoring,
     "audit": run_audit,
     "line": line,
     "schedule": schedule_once,
+    "promote": promote,
+    "rollback": rollback,
 }
 
 
