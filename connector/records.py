@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-Role = Literal["train", "validation", "calibration"]
+Role = Literal["train", "validation", "calibration", "holdout"]
 ROLES: tuple[Role, ...] = get_args(Role)
 RunState = Literal["decided", "applied"]
 CorrectionReason = Literal["corrected", "withdrawn", "another node"]
@@ -224,7 +224,7 @@ class NodeGroup:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A labelled node of a model version: trained on, stopped by, or calibrated with.
+    """A labelled node of a model version: trained on, stopped by, calibrated with, or held out.
 
     `created_ns` is its creation time at the training; models of older versions have none.
     """

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 SCORE = "score"
 SPLIT = "split"
+HOLDOUT = "holdout"
 
 
 def uniforms(keys: Iterable[str], seed: int | str, purpose: str) -> NDArray[np.float64]:
@@ -68,6 +69,18 @@ def split(
     edges = _edges(fractions)
     part = np.searchsorted(edges, uniforms(keys, seed, SPLIT), side="right")
     return {name: part == i for i, name in enumerate(fractions)}
+
+
+def drawn(keys: Iterable[str], seed: int | str, purpose: str, share: float) -> NDArray[np.bool_]:
+    """Draw a share of the keys: those whose own number lies below it.
+
+    A key is drawn or not whatever other keys there are, and a larger share draws all that a smaller
+    one draws.
+
+    >>> drawn(["s:a", "s:b", "s:c"], seed="accounts", purpose=HOLDOUT, share=0.5).tolist()
+    [False, True, True]
+    """
+    return np.asarray(uniforms(keys, seed, purpose) < share)
 
 
 def _secret(seed: int | str, purpose: str) -> bytes:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 
 from ringfence.connector.records import NO_OPTIONS
 from ringfence.connector.store.lifecycle.tables import activation as activation
+from ringfence.connector.store.lifecycle.tables import comparison as comparison
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
 from ringfence.connector.store.thresholds.tables import threshold as threshold
@@ -63,10 +64,12 @@ member = Table(
     Column("created_ns", BigInteger),
     PrimaryKeyConstraint("project", "version", "node_key"),
     ForeignKeyConstraint(["project", "version"], ["model.project", "model.version"]),
-    CheckConstraint("role IN ('train', 'validation', 'calibration')", name="member_role"),
+    CheckConstraint(
+        "role IN ('train', 'validation', 'calibration', 'holdout')", name="member_role"
+    ),
     Index("member_by_role", "project", "version", "role"),
 )
-"""The labelled nodes a model version was trained, stopped and is calibrated with.
+"""The labelled nodes a model version was trained, stopped and is calibrated with, or compared on.
 
 `created_ns` is the node's creation time at the training: a node that has its key later, with
 another time, is another node. Models of older versions have none."""

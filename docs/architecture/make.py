@@ -59,6 +59,8 @@ MODELS: dict[str, str] = {
     "explanation": "what if, exactly",
     "sequences": "growing graphs",
     "sample": "simulated graphs",
+    "comparison": "who is better",
+    "baselines": "what to beat",
 }
 ROOMS: dict[str, list[str]] = {
     "jobs": [folder for row in JOBS.values() for folder in row],

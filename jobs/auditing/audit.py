@@ -20,7 +20,7 @@ from ringfence.connector.store.calibration.schedule import calibration_schedule
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
-from ringfence.connector.store.models import active_manifest, class_names
+from ringfence.connector.store.models import active_manifest, class_names, manifest_of
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.trail.sound_record import require_sound_record
@@ -32,6 +32,7 @@ from ringfence.jobs.auditing.coverage import coverage_rows, last_totals
 from ringfence.jobs.auditing.coverage_law import lives
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.project.holdout import calibrating_share
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
@@ -112,7 +113,14 @@ def count_coverage(
     wanted = promised or settings.audit.groups
     by_group = tallies(store, project, counts, "group", as_of_ns) if wanted else []
     living = {tally.model for tally in by_run if lives(tally)}
-    schedules = {version: calibration_schedule(store, project, version) for version in living}
+    shares = {
+        version: calibrating_share(json.loads(manifest_of(store, project, version)))
+        for version in living
+    }
+    schedules = {
+        version: calibration_schedule(store, project, version, share)
+        for version, share in shares.items()
+    }
     return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs, schedules)
 
 

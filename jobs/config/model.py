@@ -59,9 +59,24 @@ class ModelSettings(Section):
         description="Share of the nodes that may be unusable (no key, no time, wrong features); "
         "with more, training is refused and the reasons are named.",
     )
-    train: Fraction01 = Field(0.5, description="Share of the labelled nodes to train on.")
-    validation: Fraction01 = Field(0.2, description="Share for early stopping.")
-    calibration: Fraction01 = Field(0.3, description="Share kept for calibration alone.")
+    holdout: float = Field(
+        0.1,
+        ge=0,
+        le=0.5,
+        description="Share of the labelled nodes that no version ever trains, stops or calibrates "
+        "with: versions are compared on them. Drawn first, by a hash of the node's key and the "
+        "project's name, so that it stays the same for all versions. Where it would be fewer than "
+        "30 nodes a version goes without, and says so.",
+    )
+    compare_by: Literal["auto", "accuracy", "macro_f1", "log_loss"] = Field(
+        "auto",
+        description="The metric on the holdout by which versions are called better, and by which a "
+        "model beats largest class and boosted trees, or not: beyond its 95 % interval. `auto`: "
+        'macro_f1 under `[conformal] promise = "class"`, accuracy otherwise.',
+    )
+    train: Fraction01 = Field(0.5, description="Share of the other labelled nodes to train on.")
+    validation: Fraction01 = Field(0.2, description="Share of them for early stopping.")
+    calibration: Fraction01 = Field(0.3, description="Share of them kept for calibration alone.")
 
     @property
     def fixed_batch_size(self) -> int | None:

@@ -25,6 +25,7 @@ from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 from ringfence.jobs.integrity.activation_check import find_activation_edits
+from ringfence.jobs.integrity.comparison_check import find_comparison_edits
 from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
 from ringfence.jobs.integrity.joined_check import find_joined_edits
@@ -74,6 +75,7 @@ def find_edits_of_shown_rows(record: AuditRecord) -> Iterator[str]:
         "the audit's mark": _mark_edits,
         "models": _model_edits,
         "the versions in use": find_activation_edits,
+        "comparisons": find_comparison_edits,
         "coverage rows": _coverage_edits,
         "alarm events": _event_edits,
         "alarms": _alarm_edits,

@@ -17,9 +17,11 @@ from scipy.stats import beta
 from ringfence.connector.store import migrate
 from ringfence.connector.store.corrections import newest_corrections
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord
 from ringfence.connector.times import format_time
+from ringfence.jobs.lifecycle.comparison import holdout_report, newest_of
 from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
 from ringfence.jobs.project.promise import FIRST_TERMS, MANIFEST_KEY
 from ringfence.jobs.views.charts import score_distances
@@ -69,10 +71,11 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
         if one.version == model.version
     )
     drift = _drift(queries, model.version)
+    newest = newest_of(comparisons_of(store, project), model.version)
     sections = (
         Section("Model", _model_rows(model)),
         Section("Data", _data_rows(model)),
-        Section("How good it is", _metric_rows(model)),
+        Section("How good it is", (*_metric_rows(model), *_holdout_rows(newest))),
         Section("Promise", _promise_rows(model)),
         Section("In use", life or (("never", "the version is a candidate"),)),
         Section("Since then", _since_rows(summary, len(corrected), drift)),
@@ -86,6 +89,7 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
         "corrected_calibration_nodes": len(corrected),
         "drift_of_scores": drift,
         "sections": {one.title: [list(row) for row in one.rows] for one in sections},
+        "comparison": None if newest is None else holdout_report(newest).as_json(),
         "manifest": model.manifest,
     }
     return ModelCard(model.version, project, model.state, sections, facts)
@@ -154,6 +158,26 @@ def _describe_share(share: float, nodes: int) -> str:
     low = 0.0 if hits == 0 else float(beta.ppf(0.025, hits, nodes - hits + 1))
     high = 1.0 if hits == nodes else float(beta.ppf(0.975, hits + 1, nodes - hits))
     return f"{share:.3f} (95 % interval {low:.3f} to {high:.3f}) of {nodes:,} nodes"
+
+
+def _holdout_rows(newest: StoredComparison | None) -> Rows:
+    """The version and what it was compared with, on the holdout, with 95 % intervals."""
+    if newest is None:
+        return (("on the holdout", "never compared"),)
+    report = holdout_report(newest)
+    rows = [
+        (
+            f"{row[0]}, on {report.nodes:,} nodes of the holdout",
+            "; ".join(
+                f"{name} {value}"
+                for name, value in zip(report.columns[1:], row[1:], strict=True)
+                if value
+            ),
+        )
+        for row in report.rows
+    ]
+    rows += [("compared " + report.at, sentence) for sentence in report.sentences]
+    return tuple(rows)
 
 
 def _promise_rows(model: ModelRecord) -> Rows:

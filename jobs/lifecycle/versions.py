@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -11,9 +12,11 @@ from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store import migrate
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lifecycle.activations import Activation
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
 from ringfence.connector.times import format_time
+from ringfence.jobs.lifecycle.comparison import holdout_metric, warnings_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class VersionSummary:
 
     `coverage` is over the nodes of known class that it evaluated, at its runs' first alpha, and
     `verdict` the worst word about it; both None before an audit. `accuracy` is that on calibration
-    nodes at the training, None where an older version did not keep it.
+    nodes at the training, None where an older version did not keep it; `on_holdout` says how it
+    did in its newest comparison, empty where it was never compared.
     """
 
     version: str
@@ -33,7 +37,9 @@ class VersionSummary:
     train: int
     validation: int
     calibration: int
+    holdout: int
     accuracy: float | None
+    on_holdout: str
     runs: int
     evaluated: int
     known: int
@@ -49,12 +55,16 @@ class VersionSummary:
 
 @dataclass(frozen=True, slots=True)
 class ModelVersions:
-    """A project's model versions, oldest first, and every change of the one in use."""
+    """A project's model versions, oldest first, and every change of the one in use.
+
+    `warnings` say what the version in use, or the newest candidate, does not beat.
+    """
 
     project: str
     active: str | None
     versions: tuple[VersionSummary, ...]
     activations: tuple[Activation, ...]
+    warnings: tuple[str, ...] = ()
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence models --json` prints."""
@@ -62,6 +72,7 @@ class ModelVersions:
             "project": self.project,
             "active": self.active,
             "versions": [one.as_json() for one in self.versions],
+            "warnings": list(self.warnings),
             "activations": [
                 as_row(one) | {"at": format_time(one.at_ns)} for one in self.activations
             ],
@@ -73,12 +84,14 @@ def read_versions(store: Store, project: str) -> ModelVersions:
     migrate.require_sql(store)
     queries = ProjectQueries(store, project)
     activations, totals, done = queries.activations(), queries.totals(), queries.runs_by_model()
+    compared = comparisons_of(store, project)
     versions = tuple(
-        summarise(model, activations, totals, done.get(model.version, (0, 0)))
+        summarise(model, activations, totals, done.get(model.version, (0, 0)), compared)
         for model in queries.models()
     )
     active = activations[-1].version if activations else None
-    return ModelVersions(project, active, versions, tuple(activations))
+    warnings = warnings_of(compared, [(one.version, one.state) for one in versions])
+    return ModelVersions(project, active, versions, tuple(activations), tuple(warnings))
 
 
 def choose_version(versions: list[str], text: str) -> str:
@@ -105,6 +118,7 @@ def summarise(
     activations: list[Activation],
     totals: list[StoredCoverage],
     done: tuple[int, int],
+    compared: Sequence[StoredComparison] = (),
 ) -> VersionSummary:
     """Return one version at a glance."""
     own = [total for total in totals if total.model == model.version and total.first_alpha]
@@ -120,7 +134,9 @@ def summarise(
         train=counts["train"],
         validation=counts["validation"],
         calibration=counts["calibration"],
+        holdout=counts.get("holdout", 0),
         accuracy=_finite(model.manifest.get("metrics", {}).get("calibration_accuracy")),
+        on_holdout=holdout_metric(compared, model.version),
         runs=done[0],
         evaluated=done[1],
         known=known,

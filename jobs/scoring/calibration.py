@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
 from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
@@ -94,15 +95,17 @@ def living_set(
     if terms.calibration_set == "frozen" and not terms.adapt:
         return LivingSet(tuple(base), (), (), 0, {})
     promised = range(len(model.classes)) if terms.promise == "class" else ()
+    known = known_nodes(workspace.store, workspace.project, model.version)
     return choose_calibration(
         base,
-        known_nodes(workspace.store, workspace.project, model.version),
+        known,
         run_counts(workspace.store, workspace.project),
         model.classes,
         calibration_set=terms.calibration_set,
         window_nodes=terms.window_nodes,
         promised=list(promised),
         eligible=eligible_nodes(model),
+        held_out=held_out_keys(model.manifest, [node.node_key for node in known]),
     )
 
 

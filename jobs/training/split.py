@@ -1,15 +1,17 @@
-"""The labelled nodes by role: those to train on, to stop by, and to calibrate with.
+"""The labelled nodes by role: those to train on, to stop by, to calibrate with, to compare on.
 
-A node's role follows from its key and the project's seed alone, so that it keeps it when the graph
-grows. Under a promise per class a rare class gives a larger share of its labelled nodes to
-calibration, which its promise rests on; its nodes' roles then move with their number, too.
+The holdout is drawn first (`jobs.project.holdout`); the other roles divide the rest. A node's role
+follows from its key and the project's seed alone, so that it keeps it when the graph grows. Under
+a promise per class a rare class gives a larger share of its labelled nodes to calibration, which
+its promise rests on; its nodes' roles then move with their number, too.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,12 @@ from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import UNKNOWN, Mirror
 from ringfence.connector.records import Member, Role
 from ringfence.jobs.config.settings import ModelSettings
+from ringfence.jobs.project.holdout import MIN_NODES, Holdout
 from ringfence.models import hashing
 
 Ints = NDArray[np.int64]
 REASONS_NAMED = 3
+NO_ROWS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,7 @@ class Split:
     train: Ints
     validation: Ints
     calibration: Ints
+    holdout: Ints = field(default_factory=lambda: NO_ROWS)
 
     @property
     def roles(self) -> dict[Role, Ints]:
@@ -45,13 +50,43 @@ class Split:
             "train": self.train,
             "validation": self.validation,
             "calibration": self.calibration,
+            "holdout": self.holdout,
         }
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnHoldout:
+    """The labelled nodes of the holdout; without one, `sentence` says why there is none."""
+
+    holdout: Holdout | None
+    rows: Ints
+    sentence: str = ""
+
+
+def draw_holdout(mirror: Mirror, holdout: Holdout) -> DrawnHoldout:
+    """Draw the holdout among the labelled nodes; none where it would be too small to compare on."""
+    rows = np.flatnonzero(mirror.classes != UNKNOWN)
+    if holdout.share == 0:
+        return DrawnHoldout(None, NO_ROWS)
+    drawn = rows[holdout.contains(mirror.keys.take(rows.tolist()))]
+    if len(drawn) >= MIN_NODES:
+        return DrawnHoldout(holdout, drawn)
+    return DrawnHoldout(
+        None,
+        NO_ROWS,
+        f"no holdout: {len(rows):,} labelled nodes leave {len(drawn)} for it and {MIN_NODES} are "
+        f"needed, so this version is not compared with others; about "
+        f"{math.ceil(MIN_NODES / holdout.share):,} labelled nodes would do",
+    )
+
+
 def split_labelled(
-    mirror: Mirror, settings: ModelSettings, calibration_shares: Mapping[str, float] | None = None
+    mirror: Mirror,
+    settings: ModelSettings,
+    calibration_shares: Mapping[str, float] | None = None,
+    holdout: Ints = NO_ROWS,
 ) -> Split:
-    """Split the labelled nodes into roles by the configured shares.
+    """Split the labelled nodes into roles by the configured shares, those of the holdout apart.
 
     `calibration_shares` are those of classes that give more of their nodes to calibration; training
     and validation divide the rest as they are configured.
@@ -68,19 +103,24 @@ def split_labelled(
     rows, keys = rows[order], [keys[position] for position in order]
     of_class = [classes[index] for index in indices[rows].tolist()]
     masks = _role_masks(keys, of_class, settings, calibration_shares or {})
+    apart = np.isin(rows, holdout)
+    masks = {role: mask & ~apart for role, mask in masks.items()}
     for role, mask in masks.items():
         if not mask.any():
             raise ModelError(
-                found=f"{len(rows)} labelled nodes leave none for {role}",
+                found=f"{int((~apart).sum())} labelled nodes leave none for {role}",
                 needed="at least one node in each of train, validation and calibration",
                 next_step="label more nodes, or change the shares in [model]",
             )
-    return Split(tuple(classes), indices, **{role: rows[mask] for role, mask in masks.items()})
+    roles = {role: rows[mask] for role, mask in masks.items()}
+    return Split(tuple(classes), indices, **roles, holdout=rows[apart])
 
 
-def count_labelled(mirror: Mirror) -> dict[str, int]:
-    """Return how many nodes have each class, by its name."""
-    seen, counts = np.unique(mirror.classes[mirror.classes != UNKNOWN], return_counts=True)
+def count_labelled(mirror: Mirror, holdout: Ints = NO_ROWS) -> dict[str, int]:
+    """Return how many nodes outside the holdout have each class, by its name."""
+    outside = mirror.classes != UNKNOWN
+    outside[holdout] = False
+    seen, counts = np.unique(mirror.classes[outside], return_counts=True)
     names = [mirror.class_names[index] for index in seen.tolist()]
     return dict(sorted(zip(names, counts.tolist(), strict=True)))
 

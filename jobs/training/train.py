@@ -12,21 +12,26 @@ from typing import Any
 import numpy as np
 
 from ringfence import __version__
+from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.models import find_active_manifest, record_model
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
+from ringfence.jobs.project.holdout import MANIFEST_KEY as MANIFEST_KEY_HOLDOUT
+from ringfence.jobs.project.holdout import configured_holdout
 from ringfence.jobs.project.model_inputs import bind_mapping
 from ringfence.jobs.project.promise import MANIFEST_KEY, describe_changes
-from ringfence.jobs.project.session import write_session
+from ringfence.jobs.project.session import Session, write_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.training.class_promise import plan_promise
+from ringfence.jobs.training.comparison import compare_and_record
 from ringfence.jobs.training.fit import (
     FittedNetwork,
     NaiveCalibration,
@@ -41,8 +46,10 @@ from ringfence.jobs.training.score_choice import (
     settle_promise,
 )
 from ringfence.jobs.training.split import (
+    DrawnHoldout,
     Split,
     count_labelled,
+    draw_holdout,
     list_members,
     recorded_shares,
     split_labelled,
@@ -58,6 +65,8 @@ class TrainReport:
 
     `promise` says by which rule and score sets will be made, `differences` in what that is not as
     with the model in use; `announced` was said before training: classes with too few labels, …
+    `comparison` is that with the model in use and the baselines; where there is none,
+    `not_compared` says why.
     """
 
     version: str
@@ -67,6 +76,7 @@ class TrainReport:
     train: int
     validation: int
     calibration: int
+    holdout: int
     epochs: int
     validation_accuracy: float
     calibration_accuracy: float
@@ -75,6 +85,8 @@ class TrainReport:
     differences: tuple[str, ...] = ()
     announced: tuple[str, ...] = ()
     state: str = "active"
+    comparison: HoldoutReport | None = None
+    not_compared: str = ""
 
 
 def run_training(
@@ -94,10 +106,12 @@ def run_training(
     with write_session(workspace, progress) as session:
         before = find_active_manifest(workspace.store, workspace.project)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
-        plan = plan_promise(settings, count_labelled(mirror))
-        for sentence in plan.sentences:
+        drawn = draw_holdout(mirror, configured_holdout(settings))
+        plan = plan_promise(settings, count_labelled(mirror, drawn.rows))
+        announced = (*plan.sentences, *([drawn.sentence] if drawn.sentence else []))
+        for sentence in announced:
             announce(sentence)
-        split = split_labelled(mirror, settings.model, plan.calibration_shares)
+        split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
         fitted = fit_network(workspace, mirror, split, on_epoch, plan.class_weights)
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
@@ -105,6 +119,7 @@ def run_training(
         facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
         facts |= {"calibration_shares": dict(plan.calibration_shares)}
         facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
+        facts |= {MANIFEST_KEY_HOLDOUT: drawn.holdout and drawn.holdout.as_manifest()}
         manifest = dumps(
             model_files.save_model(
                 workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts
@@ -114,18 +129,43 @@ def run_training(
         members = list_members(mirror, split)
         state = record_model(session.writer, version, manifest, digest, members, promote)
         save_graph(workspace, mirror)
+        active = None if before is None else str(json.loads(before)["version"])
+        holdout, not_compared = _compare(
+            workspace, session, mirror, drawn, version, active, progress
+        )
     report = _report(settings, version, mirror.size, split, fitted, naive)
     return replace(
         report,
         state=state,
         promise=tuple(describe_promise(promise, mirror.edge_count)),
-        announced=plan.sentences,
+        announced=announced,
+        comparison=holdout,
+        not_compared=not_compared,
         differences=tuple(
             describe_changes(settings.conformal, json.loads(before), promise.terms)
             if before
             else ()
         ),
     )
+
+
+def _compare(
+    workspace: Workspace,
+    session: Session,
+    mirror: Mirror,
+    drawn: DrawnHoldout,
+    version: str,
+    active: str | None,
+    progress: ReadProgress,
+) -> tuple[HoldoutReport | None, str]:
+    """Compare the new version with the one in use; where that fails, the version is there still."""
+    if drawn.holdout is None:
+        return None, drawn.sentence or "no holdout ([model] holdout = 0)"
+    try:
+        done = compare_and_record(workspace, session.writer, mirror, version, active, progress)
+    except ModelError as error:
+        return None, error.found
+    return holdout_report(done), ""
 
 
 def _manifest_facts(
@@ -207,6 +247,7 @@ def _report(
         train=len(split.train),
         validation=len(split.validation),
         calibration=len(split.calibration),
+        holdout=len(split.holdout),
         epochs=fitted.trained.epochs,
         validation_accuracy=fitted.trained.validation_accuracy,
         calibration_accuracy=naive.accuracy,

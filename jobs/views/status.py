@@ -8,6 +8,7 @@ from typing import Any
 from ringfence.connector.records import Run, StoredCoverage
 from ringfence.connector.store import migrate
 from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.lifecycle.comparisons import comparisons_of
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import (
     ModelRecord,
@@ -17,12 +18,13 @@ from ringfence.connector.store.queries.records import (
 )
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.times import format_time
+from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.schedule.state import read_schedule
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A project at a glance."""
+    """A project at a glance; `not_beaten` says what its model is no better than."""
 
     project: str
     models: tuple[ModelRecord, ...]
@@ -38,6 +40,7 @@ class Status:
     schedule: tuple[dict[str, Any], ...]
     totals: tuple[StoredCoverage, ...]
     alarms: tuple[StoredAlarm, ...]
+    not_beaten: tuple[str, ...] = ()
 
     @property
     def total(self) -> StoredCoverage | None:
@@ -67,9 +70,11 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
     migrate.require_sql(store)
     queries = ProjectQueries(store, project)
     lease, counts = queries.lease(), queries.count_predictions()
+    models = queries.models()
+    states = [(model.version, model.state) for model in models]
     return Status(
         project=project,
-        models=tuple(queries.models()),
+        models=tuple(models),
         watermark=format_time(lease.watermark_ns if lease else None),
         working=lease.working if lease else None,
         runs=tuple(queries.complete_runs(last)),
@@ -82,6 +87,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         alarms=tuple(queries.alarms()),
         chain_entries=queries.count_chain_entries(),
         schedule=read_schedule(store, project),
+        not_beaten=tuple(warnings_of(comparisons_of(store, project), states)),
     )
 
 
@@ -92,7 +98,7 @@ def _model_json(model: ModelRecord) -> dict[str, Any]:
         "trained": format_time(model.trained_ns),
         "network": model.network,
         "classes": model.classes,
-        **model.counts,
+        **{"holdout": 0, **model.counts},
     }
 
 

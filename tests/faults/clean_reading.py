@@ -20,6 +20,7 @@ from ringfence.connector.store.calibration.joined import known_nodes
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, manifest_of, members
 from ringfence.connector.store.runs import one_run
+from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
@@ -85,7 +86,9 @@ def _compute(
     recorded = manifest_of(workspace.store, workspace.project, version)
     model = load_model(workspace.models, recorded)
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
-    known += _joined_until(workspace, model.version, model.classes, seq)
+    joined = _joined_until(workspace, model.version, model.classes, seq)
+    never = held_out_keys(model.manifest, [one.node_key for one in joined])
+    known += [one for one in joined if one.node_key not in never]
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
     fresh = _InFolder(workspace, folder)
     graph = inference.inference_graph(mirror, workspace.mapping)

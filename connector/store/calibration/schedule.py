@@ -32,8 +32,14 @@ class CalibratedRun:
     own: bool = True
 
 
-def calibration_schedule(store: Store, project: str, version: str) -> list[CalibratedRun]:
-    """Return who calibrated each run of a version, and the runs of others that gave nodes."""
+def calibration_schedule(
+    store: Store, project: str, version: str, calibrating: float = 1.0
+) -> list[CalibratedRun]:
+    """Return who calibrated each run of a version, and the runs of others that gave nodes.
+
+    `calibrating` is the share of the joined nodes that calibrate: those of the holdout answer for
+    the level alone. How many of a run's nodes are in it is not on record; the counts are expected.
+    """
     runs = (
         select(run.c.seq, run.c.n_calibration, run.c.calibration_set, run.c.levels)
         .where(run.c.project == project, run.c.model == version)
@@ -48,18 +54,19 @@ def calibration_schedule(store: Store, project: str, version: str) -> list[Calib
     with store.reading() as connection:
         open_joins = [tuple(map(int, row)) for row in connection.execute(joins)]
         rows = connection.execute(runs).all()
-        so_far = _drawn_at_training(connection, project, version)
+        so_far: dict[int, float] = dict(_drawn_at_training(connection, project, version))
     found = []
     for seq, n_calibration, calibration_set, levels in rows:
         while open_joins and open_joins[0][0] <= seq:
             _, origin, count = open_joins.pop(0)
-            so_far[origin] = so_far.get(origin, 0) + count
+            so_far[origin] = so_far.get(origin, 0.0) + calibrating * count
+        counts = {origin: round(count) for origin, count in so_far.items()}
         found.append(
             CalibratedRun(
                 int(seq),
                 int(n_calibration),
                 calibration_set,
-                dict(so_far),
+                counts,
                 *_levels(levels),
             )
         )

@@ -30,6 +30,7 @@ from ringfence.connector.store.lifecycle.activations import (
     activations_of,
     states_of,
 )
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
 from ringfence.connector.store.queries.records import (
     LeaseState,
     ModelRecord,
@@ -212,6 +213,10 @@ class ProjectQueries:
         rows = self.rows(query)
         states = states_of([row["version"] for row in rows], self.activations())
         return [_model(row, states[row["version"]]) for row in rows]
+
+    def comparisons(self) -> list[StoredComparison]:
+        """Return every comparison of model versions, oldest first."""
+        return comparisons_of(self.store, self.project)
 
     def activations(self) -> list[Activation]:
         """Return every change of the model version in use, oldest first."""

@@ -38,6 +38,7 @@ from ringfence.connector.store.engine import Store
 from ringfence.connector.store.first_seen import nodes_by_time
 from ringfence.connector.store.groups import groups_of_run
 from ringfence.connector.store.lifecycle.activations import Activation, read_activations
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, read_comparisons
 from ringfence.connector.store.models import MEMBER
 from ringfence.connector.store.tables import (
     alarm,
@@ -75,7 +76,7 @@ class AuditRecord:
     `run_columns` holds the rows of the table `run` by number, `models` those of `model` by version;
     `lease` is the project's row, None before the first lease; `mark` what the chain would say of
     the row of `audit_mark`, None before the first audit; `activations` every change of the model
-    version in use, oldest first.
+    version in use and `comparisons` every comparison of versions, oldest first.
     """
 
     entries: tuple[ChainEntry, ...]
@@ -89,6 +90,7 @@ class AuditRecord:
     lease: Row | None
     mark: Mapping[str, Any] | None
     activations: tuple[Activation, ...]
+    comparisons: tuple[StoredComparison, ...] = ()
 
     def bodies(self, kind: str) -> Iterator[Mapping[str, Any]]:
         """Yield the bodies of the entries of one kind, oldest first."""
@@ -125,6 +127,7 @@ class RecordReader:
             lease=leases[0] if leases else None,
             mark=None if mark is None else mark_facts(mark),
             activations=tuple(read_activations(self.connection, self.project)),
+            comparisons=tuple(read_comparisons(self.connection, self.project)),
         )
 
     def predictions(self, seq: int) -> list[Row]:

@@ -7,6 +7,7 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
+from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.promise import promise_of_run, shift_of_run
 
@@ -57,6 +58,7 @@ def _facts(queries: Queries) -> list[Fact]:
         _next_run(queries),
         _promise(queries),
         *_shift(queries),
+        *_not_beaten(queries),
         ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
         ("Class not known yet", f"{counts.unknown:,}", f"{counts.known:,} are known"),
         ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
@@ -83,6 +85,14 @@ def _shift(queries: Queries) -> list[Fact]:
     runs = queries.runs(last=1)
     words = shift_of_run(runs[-1]) if runs else ""
     return [("New nodes", "differ", as_sentence(words))] if words else []
+
+
+def _not_beaten(queries: Queries) -> list[Fact]:
+    """What the model in use, or the newest candidate, is no better than on the holdout."""
+    states = [(model.version, model.state) for model in queries.models()]
+    said = warnings_of(queries.comparisons(), states)
+    notes = " ".join(as_sentence(sentence) for sentence in said)
+    return [("Model", "not better", notes)] if said else []
 
 
 def _next_run(queries: Queries) -> Fact:

@@ -54,7 +54,7 @@ def _check_few(counts: dict[str, int]) -> Iterator[Finding]:
 def _check_calibration(known: int, settings: Settings) -> Iterator[Finding]:
     alpha = min(settings.conformal.alphas)
     needed = smallest_n(alpha)
-    calibration = round(known * settings.model.calibration)
+    calibration = round(known * (1 - settings.model.holdout) * settings.model.calibration)
     if calibration < needed:
         yield Finding(
             "warning",

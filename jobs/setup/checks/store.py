@@ -7,10 +7,12 @@ from collections.abc import Callable, Iterator
 
 from ringfence.connector.errors import ModelError
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.comparisons import comparisons_of
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.project.promise import differences_from_new, terms_in_force
 from ringfence.jobs.project.promise_check import calibration_warnings
 from ringfence.jobs.schedule.triggers import times_per_year
@@ -34,6 +36,9 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
             f"{len(newer)} candidates wait, the newest is {newer[-1]}",
             f'ringfence promote {newer[-1]} --reason "…", to take it into use',
         )
+    states = [(model.version, model.state) for model in models]
+    for sentence in warnings_of(comparisons_of(store, settings.project), states):
+        yield Finding("warning", sentence, "ringfence models compare " + manifest["version"])
     terms = terms_in_force(settings.conformal, manifest)
     for warning in calibration_warnings(terms):
         yield Finding("warning", warning[0], warning[1])

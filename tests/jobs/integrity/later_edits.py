@@ -233,6 +233,42 @@ LATER_EDITS = {
         [],
         "grouping: the groups of run 4",
     ),
+    "comparison.result": (
+        "UPDATE comparison SET result = replace(result, '40', '50') WHERE n = 1",
+        [],
+        "comparison 1: result changed",
+    ),
+    "comparison.version": (
+        "UPDATE comparison SET version = 'sample-2' WHERE n = 1",
+        [],
+        "comparison 1: version changed",
+    ),
+    "comparison.against": (
+        "UPDATE comparison SET against = 'sample-2' WHERE n = 1",
+        [],
+        "comparison 1: against changed",
+    ),
+    "comparison.at_ns": (
+        "UPDATE comparison SET at_ns = at_ns + 1 WHERE n = 2",
+        [],
+        "comparison 2: at_ns changed",
+    ),
+    "comparison deleted": (
+        "DELETE FROM comparison WHERE n = 2",
+        [],
+        "comparison 2: the row is gone, model sample-2 was compared",
+    ),
+    "comparison inserted": (
+        "INSERT INTO comparison SELECT project, 3, at_ns, version, against, result "
+        "FROM comparison WHERE n = 2",
+        [],
+        "comparison 3: model sample-2 was never compared",
+    ),
+    "member.role to holdout": (
+        "UPDATE member SET role = 'holdout' WHERE node_key = 'i:-71'",
+        [],
+        "member of sample-1: the calibration nodes",
+    ),
     "member.created_ns": (
         "UPDATE member SET created_ns = 7 WHERE node_key = 'i:-71'",
         [],

@@ -5,6 +5,7 @@ import os
 from contextlib import contextmanager
 from unittest import mock
 
+import numpy as np
 import pytest
 from sqlalchemy import create_engine, make_url, text
 
@@ -14,14 +15,18 @@ from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import dumps, open_store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.lifecycle.activations import record_activation
+from ringfence.connector.store.lifecycle.comparisons import record_comparison
 from ringfence.connector.store.models import record_model
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.connector.store.trail.actor import acting_as
 from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.load import load_values
+from ringfence.jobs.lifecycle.comparison import BASELINES, result_json
 from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from ringfence.models.comparison.outcome import Outcome
+from ringfence.models.comparison.paired import compare
 
 PLAN = Plan(runs=3, per_run=40, calibration=60, covered=0.4)  # so few that an alarm fires
 GONE, RETURNED = "s:account 1-0", "s:account 1-1"
@@ -79,6 +84,22 @@ def live_on(writer):
     record_model(writer, "sample-2", manifest, digest, [Member("i:-1", "train", 0)])
     record_activation(writer, "sample-2", "promoted", "it is better")
     record_activation(writer, "sample-1", "rolled back", "it is not")
+    record_comparison(writer, "sample-1", None, compared("sample-1"))
+    record_comparison(writer, "sample-2", "sample-1", compared("sample-2", "sample-1"))
+
+
+def compared(*versions):
+    """The result of a comparison on 40 nodes in which only the first version knows anything."""
+    truth, rng = np.arange(40) % 2, np.random.default_rng(0)
+    knowing = np.stack([1 - truth, truth], axis=1) * 0.8 + 0.1
+    outcomes = [
+        Outcome(name, knowing if name == versions[0] else rng.dirichlet([5, 5], 40))
+        for name in (*versions, *BASELINES)
+    ]
+    found = compare(truth, ("mule", "retail"), outcomes)
+    return result_json(
+        found, versions, ["made up"], by="accuracy", alpha=0.1, nodes_sha256="cd" * 32
+    )
 
 
 @contextmanager

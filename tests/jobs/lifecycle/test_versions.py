@@ -8,6 +8,7 @@ import pytest
 from ringfence.connector.errors import ModelError
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.card_page import FORMATS, as_html, as_markdown
+from ringfence.jobs.lifecycle.comparison import BASELINES
 from ringfence.jobs.lifecycle.versions import choose_version, read_versions
 from tests.jobs.integrity.sample_record import project
 
@@ -32,6 +33,9 @@ def test_versions_are_listed_with_state_runs_and_coverage(store):
     assert first.reason == "it is not"
     assert found.active == "sample-1"
     assert json.loads(json.dumps(found.as_json()))["activations"][1]["how"] == "promoted"
+    assert second.on_holdout == "accuracy 1.000, beats 3 of 3"
+    assert [one.split(" than ")[1].split(" in ")[0] for one in found.warnings] == list(BASELINES)
+    assert all(one.startswith("the model in use sample-1 is no better") for one in found.warnings)
 
 
 def test_a_card_has_everything_in_three_formats(store):

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringfence.jobs.cli.console import print_report, say, table
+from ringfence.jobs.cli.comparison_table import print_comparison
+from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence, table
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
@@ -73,6 +74,36 @@ def show(
         print_report(card, as_json, print_card)
 
 
+@app.command()
+def compare(
+    context: typer.Context,
+    version: Annotated[str, typer.Argument(help="A version, or how its name begins.")],
+    against: Annotated[
+        str | None, typer.Argument(help="Another one; without it the active version.")
+    ] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Show the newest on record; compute nothing.")
+    ] = False,
+    config: Config = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare two versions, and both with trees and largest class, on the holdout as it is now."""
+    if stored:
+        from ringfence.jobs.config.load import load
+        from ringfence.jobs.lifecycle.stored_comparison import stored_report
+        from ringfence.jobs.project.audit_store import open_audit
+
+        settings = load(config or context.obj)
+        with open_audit(settings) as store:
+            report = stored_report(store, settings.project, version, against)
+    else:
+        with open_with_progress(config or context.obj, "comparing") as (workspace, progress):
+            from ringfence.jobs.training.compare import run_comparison
+
+            report = run_comparison(workspace, version, against, progress)
+    print_report(report, as_json, print_comparison)
+
+
 def print_versions(found: ModelVersions) -> None:
     """Show the versions, newest first, and how the one in use came there."""
     if not found.versions:
@@ -82,8 +113,8 @@ def print_versions(found: ModelVersions) -> None:
         (
             one.version,
             one.state,
-            f"{one.train:,}/{one.validation:,}/{one.calibration:,}",
-            one.accuracy,
+            f"{one.train:,}/{one.validation:,}/{one.calibration:,}/{one.holdout:,}",
+            one.on_holdout or one.accuracy,
             one.runs,
             one.known,
             None if one.coverage is None else f"{100 * one.coverage:.1f} %",
@@ -91,10 +122,12 @@ def print_versions(found: ModelVersions) -> None:
         for one in reversed(found.versions)
     ]
     columns = ("version", "state", "data", "accuracy", "runs", "known", "coverage")
-    table("Models (data: train/validation/calibration)", columns, rows)
+    table("Models (data: train/validation/calibration/holdout)", columns, rows)
     for one in found.versions:
         if one.state == "active":
             say(f"Active: {one.version}, since {one.in_use_since}: {one.reason}.")
+    for warning in found.warnings:
+        say_sentence(warning)
 
 
 def print_card(card: ModelCard) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringfence.jobs.cli.comparison_table import print_comparison
 from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence
 from ringfence.jobs.cli.options import AsJson, Config
 
@@ -53,6 +54,10 @@ def print_training(trained: TrainReport) -> None:
         f"Accuracy: {trained.validation_accuracy:.3f} on {trained.validation:,} validation nodes, "
         f"{trained.calibration_accuracy:.3f} on {trained.calibration:,} calibration nodes."
     )
+    if trained.comparison is not None:
+        print_comparison(trained.comparison)
+    elif trained.not_compared:
+        say_sentence(f"not compared: {trained.not_compared}")
     say(trained.guarantee + ".")
     for sentence in trained.promise:
         say_sentence(sentence)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ringfence.connector.times import format_time
-from ringfence.jobs.cli.console import print_report, say, table
+from ringfence.jobs.cli.console import print_report, say, say_sentence, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
 from ringfence.jobs.cli.options import AsJson, Config
 from ringfence.jobs.views.promise import promise_of_run, shift_of_run
@@ -39,6 +39,8 @@ def print_status(current: Status) -> None:
     for model in current.models:
         if model.state == "active":
             say(f"Active model: {model.version}.")
+    for sentence in current.not_beaten:
+        say_sentence(sentence)
     if current.runs:
         say(f"Promise in force: {promise_of_run(current.runs[-1])}.")
         if shift_of_run(current.runs[-1]):

@@ -1,0 +1,233 @@
+"""Compare model versions on the holdout, on the graph as it is now, and put it on record.
+
+Compared are nodes of known class in the holdout that no compared version trained, stopped or was
+calibrated with. Sets are those that the next run would give at the configured alpha: each version
+by its own promise and calibration nodes, without an adaptive level's shift. Everything is computed
+beside the runs' own kept tables.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import ModelError, RingfenceError
+from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.store.calibration.joined import known_nodes
+from ringfence.connector.store.corrections import calibration_members
+from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
+from ringfence.connector.store.models import manifest_of, members
+from ringfence.connector.store.writer import Writer
+from ringfence.jobs.lifecycle.comparison import compare_by, result_json
+from ringfence.jobs.project import model_files
+from ringfence.jobs.project.holdout import MIN_NODES, holdout_of
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.promise import terms_in_force
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.calibration import living_set
+from ringfence.jobs.scoring.evaluate import evaluate_rows
+from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.training.baselines import Learnt, baseline_outcomes
+from ringfence.models.comparison.outcome import Outcome, Sets, align
+from ringfence.models.comparison.paired import compare
+from ringfence.models.inference import InferenceGraph, neighbour_counts
+from ringfence.models.scores import softmax64
+
+Ints = NDArray[np.int64]
+MAX_NAMED = 8
+Say = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedNodes:
+    """The nodes of a comparison: rows of the mirror, keys, and classes by place in `classes`."""
+
+    rows: Ints
+    keys: list[str]
+    truth: Ints
+    classes: tuple[str, ...]
+
+    def digest(self) -> str:
+        """Return one hash over keys and classes, in the order of the keys."""
+        names = [self.classes[at] for at in self.truth.tolist()]
+        pairs = sorted(zip(self.keys, names, strict=True))
+        return hashlib.sha256("".join(dumps(list(pair)) for pair in pairs).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class _Aside(Workspace):
+    """A workspace whose kept tables are elsewhere: a comparison leaves those of the runs alone."""
+
+    place: Path = Path()
+
+    @property
+    def tables(self) -> Path:
+        return self.place
+
+
+def compare_and_record(
+    workspace: Workspace,
+    writer: Writer,
+    mirror: Mirror,
+    version: str,
+    against: str | None,
+    progress: Say = lambda _what, _done, _all: None,
+) -> StoredComparison:
+    """Compare a version with another one, and with the baselines, and record what was found.
+
+    Where the other version can't run on this graph, or has no node in common that both left alone,
+    the version is compared with the baselines alone, and the record says why.
+    """
+    model = load_version(workspace, version)
+    other, reason = _other(workspace, against)
+    nodes = find_nodes(workspace, mirror, [model, *([other] if other else [])])
+    if other is not None and len(nodes.rows) < MIN_NODES:
+        reason = f"{len(nodes.rows)} nodes of the holdout are left that neither learnt from"
+        other, nodes = None, find_nodes(workspace, mirror, [model])
+    if len(nodes.rows) < MIN_NODES:
+        raise ModelError(
+            found=f"{len(nodes.rows)} nodes of known class that {version} neither learnt from nor "
+            f"is calibrated with; {MIN_NODES} are needed",
+            needed="a holdout ([model] holdout), and enough labelled nodes in it",
+            next_step="label more nodes, then: ringfence train",
+        )
+    models = [model, *([other] if other else [])]
+    outcomes = []
+    for done, one in enumerate(models):
+        progress("comparing versions", done, len(models) + 1)
+        outcomes.append(version_outcome(workspace, one, mirror, nodes))
+    progress("comparing with trees", len(models), len(models) + 1)
+    learnt = learnt_nodes(workspace, mirror, version, nodes.classes)
+    baselines, notes = baseline_outcomes(
+        workspace, mirror, model, learnt, nodes.rows, len(nodes.classes)
+    )
+    found = compare(nodes.truth, nodes.classes, [*outcomes, *baselines])
+    notes += [note for one in models for note in unknown_classes(one, nodes)]
+    if against is not None and reason:
+        notes.insert(0, f"not compared with {against}: {reason}")
+    result = result_json(
+        found,
+        [one.version for one in models],
+        notes,
+        by=compare_by(workspace.settings),
+        alpha=workspace.settings.conformal.first_alpha,
+        nodes_sha256=nodes.digest(),
+    )
+    return record_comparison(writer, version, other.version if other else None, result)
+
+
+def load_version(workspace: Workspace, version: str) -> SavedModel:
+    """Return a version that can run on this project's graph; raise where it can't."""
+    recorded = manifest_of(workspace.store, workspace.project, version)
+    require_mapping(workspace.mapping, recorded)
+    return model_files.load_model(workspace.models, recorded)
+
+
+def _other(workspace: Workspace, against: str | None) -> tuple[SavedModel | None, str]:
+    if against is None:
+        return None, ""
+    try:
+        return load_version(workspace, against), ""
+    except RingfenceError as error:
+        return None, error.found
+
+
+def find_nodes(workspace: Workspace, mirror: Mirror, models: Sequence[SavedModel]) -> ComparedNodes:
+    """Return the labelled nodes of the holdout that none of the versions has learnt from.
+
+    Versions from before there was a holdout may have learnt from some of it: those are left out.
+    """
+    rows = np.flatnonzero(mirror.classes != UNKNOWN)
+    keys = mirror.keys.take(rows.tolist())
+    holdouts = [one for model in models if (one := holdout_of(model.manifest)) is not None]
+    fit = np.full(len(rows), bool(holdouts))
+    for holdout in holdouts:
+        fit &= holdout.contains(keys)
+    used = set().union(*(_used_keys(workspace, model) for model in models))
+    fit &= np.array([key not in used for key in keys], np.bool_)
+    if any(_needs_neighbours(workspace, model) for model in models):
+        graph = inference.inference_graph(mirror, workspace.mapping)
+        fit &= neighbour_counts(graph, rows) > 0
+    keys = [key for key, inside in zip(keys, fit.tolist(), strict=True) if inside]
+    names = sorted(
+        {name for model in models for name in model.classes}
+        | {mirror.class_names[at] for at in mirror.classes[rows[fit]].tolist()}
+    )
+    place = np.array([names.index(name) if name in names else -1 for name in mirror.class_names])
+    truth = place[mirror.classes[rows[fit]]] if len(place) else np.empty(0, np.int64)
+    return ComparedNodes(rows[fit], keys, np.asarray(truth, np.int64), tuple(names))
+
+
+def _used_keys(workspace: Workspace, model: SavedModel) -> set[str]:
+    """Nodes that shaped a version or its sets: trained, stopped, calibrated with.
+
+    A version with a holdout lets none of it join its calibration.
+    """
+    store, project = workspace.store, workspace.project
+    own = {one.node_key for one in members(store, project, model.version) if one.role != "holdout"}
+    if holdout_of(model.manifest) is None:
+        known = known_nodes(store, project, model.version)
+        own |= {node.node_key for node in known if node.joined_by is not None}
+    return own
+
+
+def unknown_classes(model: SavedModel, nodes: ComparedNodes) -> list[str]:
+    """Say which classes of the compared nodes a version does not know: it misses all of them."""
+    seen = [nodes.classes[at] for at in np.unique(nodes.truth).tolist()]
+    if not (missing := [name for name in seen if name not in model.classes]):
+        return []
+    count = sum(nodes.classes[at] in missing for at in nodes.truth.tolist())
+    named = ", ".join(missing[:MAX_NAMED]) + (" and others" if len(missing) > MAX_NAMED else "")
+    return [f"{model.version} does not know {named}, and misses all of their {count:,} nodes"]
+
+
+def _needs_neighbours(workspace: Workspace, model: SavedModel) -> bool:
+    return terms_in_force(workspace.settings.conformal, model.manifest).rule == "EdgeEx"
+
+
+def learnt_nodes(
+    workspace: Workspace, mirror: Mirror, version: str, classes: Sequence[str]
+) -> Learnt:
+    """Return the nodes that a version trained and stopped on, as far as they are still there."""
+    known = members(workspace.store, workspace.project, version)
+    keys = sorted(one.node_key for one in known if one.role in ("train", "validation"))
+    rows = mirror.find(keys)
+    rows = rows[rows >= 0]
+    rows = rows[mirror.classes[rows] != UNKNOWN]
+    place = np.array([classes.index(n) if n in classes else -1 for n in mirror.class_names])
+    truth = place[mirror.classes[rows]]
+    return Learnt(rows[truth >= 0], truth[truth >= 0])
+
+
+def version_outcome(
+    workspace: Workspace, model: SavedModel, mirror: Mirror, nodes: ComparedNodes
+) -> Outcome:
+    """Return probabilities and sets that a version gives the nodes on the graph as it is now."""
+    terms = terms_in_force(workspace.settings.conformal, model.manifest)
+    base = calibration_members(workspace.store, workspace.project, model.version, model.classes)
+    living = living_set(workspace, model, terms, base)
+    graph: InferenceGraph = inference.inference_graph(mirror, workspace.mapping)
+    with tempfile.TemporaryDirectory(dir=workspace.folder) as folder:
+        aside = _Aside(
+            workspace.settings, workspace.mapping, workspace.graph, workspace.store,
+            Path(folder) / "tables",
+        )  # fmt: skip
+        done = evaluate_rows(
+            aside, model, mirror, list(living.members), graph, nodes.rows, Stopwatch()
+        )
+        passed = inference.outputs_at(
+            aside.tables, model, mirror, workspace.mapping, graph, nodes.rows
+        )
+    chances = align(softmax64(passed.logits), model.classes, nodes.classes)
+    inside = align(done.result.sets[0].astype(np.float64), model.classes, nodes.classes) > 0
+    covered = inside[np.arange(len(nodes.truth)), nodes.truth]
+    return Outcome(model.version, chances, Sets(inside.sum(axis=1), covered))
