@@ -9,10 +9,11 @@ SEQUENCES ?= 10
 # processes of `make test`, each with databases of its own; one where the tests were given a Neo4j
 WORKERS ?= $(if $(RINGFENCE_TEST_NEO4J_URI),0,2)
 # what needs no server and no browser and takes seconds; the markers stand in pyproject.toml
+USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
+.PHONY: help demo test test-coverage test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -21,9 +22,12 @@ help: ## this list
 demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
 	$(BIN)/ringfence demo
 
-test: lint ## the suite but for what takes minutes (test-slow), against real Neo4j, SQLite and PostgreSQL, with coverage
+test: lint ## the suite but for what takes minutes (test-slow), against real Neo4j, SQLite and PostgreSQL
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(USUAL_LANE)" -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-coverage: $(VENV)/.dev ## the same tests with the branches of the code that they reach; a third slower
 	$(BIN)/coverage erase
-	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "not statistics and not long" -n $(WORKERS) --dist worksteal $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/coverage run -m pytest -m "$(USUAL_LANE)" -n $(WORKERS) --dist worksteal $(ARGS)
 	$(BIN)/coverage combine --quiet
 	$(BIN)/coverage report
 

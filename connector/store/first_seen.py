@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from ringfence.connector.store import chain
-from ringfence.connector.store.blocks import split
+from ringfence.connector.store.blocks import insert_columns, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.tables import audit, first_seen
 from ringfence.connector.store.writer import Writer
@@ -29,12 +29,12 @@ def record_first_seen(writer: Writer, times: Mapping[str, int]) -> None:
         return
     with writer.store.transaction() as connection:
         writer.begin(connection)
-        rows = [{"project": project, "node_key": key, "seen_ns": new[key]} for key in sorted(new)]
-        for part in split(rows):
-            connection.execute(insert(first_seen), part)
+        for keys in split(sorted(new)):
+            columns = {"node_key": keys, "seen_ns": [new[key] for key in keys]}
+            insert_columns(connection, first_seen, columns, {"project": project})
         only = sorted(set(new.values())) if _has_entry(connection, project) else None
-        for seen_ns, keys in sorted(nodes_by_time(connection, project, only).items()):
-            facts = {"seen_ns": seen_ns, "nodes": len(keys), "rows": keys_digest(keys)}
+        for seen_ns, nodes in sorted(nodes_by_time(connection, project, only).items()):
+            facts = {"seen_ns": seen_ns, "nodes": len(nodes), "rows": keys_digest(nodes)}
             chain.append(connection, project, writer.key, KIND, facts)
 
 
