@@ -117,7 +117,3 @@ def plan(settings, **times):
 
 def count(log, event):
     return sum(f" {event} " in line for line in log.read_text().splitlines())
-
-
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
-postgresql = pytest.mark.parametrize("sql_url", ["postgresql"], indirect=True)

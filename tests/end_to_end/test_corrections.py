@@ -21,8 +21,7 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.tables import TABLES
-
-SQLITE = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+from tests.stores import sqlite
 
 
 @pytest.fixture
@@ -115,7 +114,7 @@ def test_a_corrected_class_counts_from_then_on_as_a_recorded_correction(trained)
     assert len(shown) == 12
 
 
-@SQLITE
+@sqlite
 def test_a_class_that_is_put_back_counts_again(trained):
     workspace = trained.workspace
     member = recorded(workspace)[3]
@@ -127,7 +126,7 @@ def test_a_class_that_is_put_back_counts_again(trained):
     assert run_verification(workspace).problems == ()
 
 
-@SQLITE
+@sqlite
 def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(trained):
     workspace = trained.workspace
     engine = workspace.settings.engine.model_copy(update={"check_nodes": 10})
@@ -147,7 +146,7 @@ def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(trained
     assert run_scoring(small).corrected == 0
 
 
-@SQLITE
+@sqlite
 def test_reconcile_shows_corrections_and_records_them_with_repair(trained):
     workspace = trained.workspace
     set_class(workspace, recorded(workspace)[0], None)
@@ -158,7 +157,7 @@ def test_reconcile_shows_corrections_and_records_them_with_repair(trained):
     assert len(calibration(workspace)) == len(recorded(workspace)) - 1
 
 
-@SQLITE
+@sqlite
 def test_without_any_class_left_a_run_says_so(trained):
     workspace = trained.workspace
     for member in recorded(workspace):
@@ -168,7 +167,7 @@ def test_without_any_class_left_a_run_says_so(trained):
         run_scoring(workspace)
 
 
-@SQLITE
+@sqlite
 def test_a_new_node_with_a_calibration_key_does_not_inherit_its_class_and_gets_a_set(trained):
     workspace = trained.workspace
     member, kept = recorded(workspace)[:2]
@@ -187,7 +186,7 @@ def test_a_new_node_with_a_calibration_key_does_not_inherit_its_class_and_gets_a
     assert run_scoring(workspace).evaluated == 0
 
 
-@SQLITE
+@sqlite
 def test_without_the_recorded_time_the_new_node_would_be_taken_for_the_old_one(trained):
     """The negative control, and what a model of an older version does: no time is on record."""
     workspace = trained.workspace

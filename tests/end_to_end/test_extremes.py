@@ -17,8 +17,8 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import run_explain
+from tests.stores import sqlite
 
-SQLITE = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
 CLASSES, WIDTH = 300, 4
 HUB = int(os.environ.get("RINGFENCE_TEST_HUB", "2000"))
 
@@ -53,7 +53,7 @@ def small(workspace) -> Iterator[Workspace]:
     return workspace
 
 
-@SQLITE
+@sqlite
 @pytest.mark.slow
 def test_a_node_with_very_many_relationships(small):
     graph = small.graph
@@ -72,7 +72,7 @@ def test_a_node_with_very_many_relationships(small):
     assert len(run_explain(small, "500000").neighbours) == 1
 
 
-@SQLITE
+@sqlite
 @pytest.mark.slow
 def test_three_hundred_classes(settings):
     with open_workspace(settings) as workspace:
@@ -92,7 +92,7 @@ def test_three_hundred_classes(settings):
         assert run_verification(workspace).problems == ()
 
 
-@SQLITE
+@sqlite
 def test_clocks_that_moved_back_or_ahead_lose_nothing(small):
     """Nodes are stamped long before the watermark (a clock moved back), or after it."""
     graph, now = small.graph, "RETURN datetime.realtime() + duration($by) AS t"

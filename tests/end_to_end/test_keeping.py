@@ -15,6 +15,9 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import postgresql_later
+
+pytestmark = postgresql_later
 
 
 @pytest.fixture

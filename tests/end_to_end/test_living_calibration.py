@@ -16,6 +16,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import postgresql_later
 
 RUNS = 7
 
@@ -74,6 +75,7 @@ def _require_recorded_levels(workspace, reports):
             assert row.size == inside
 
 
+@postgresql_later
 @pytest.mark.slow
 def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grown):
     settings = with_conformal(grown.workspace, calibration_set="growing", adapt=True)
@@ -98,6 +100,7 @@ def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grow
             run_scoring(workspace)
 
 
+@postgresql_later
 @pytest.mark.slow
 def test_a_frozen_set_stays_that_of_the_training(grown):
     with open_workspace(with_conformal(grown.workspace, calibration_set="frozen")) as workspace:
@@ -107,6 +110,7 @@ def test_a_frozen_set_stays_that_of_the_training(grown):
         assert joined_rows(workspace) == []
 
 
+@postgresql_later
 @pytest.mark.parametrize(
     ("given", "reason"),
     [

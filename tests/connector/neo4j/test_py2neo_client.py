@@ -11,8 +11,7 @@ from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.py2neo_check import compare, open_py2neo
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
-
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+from tests.stores import sqlite
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.retry import retry_while_unavailable
 
 
+@pytest.mark.long  # the fault harness in make test cuts and kills, too
 @pytest.mark.neo4j
 def test_reading_goes_on_after_the_server_was_away(tmp_path):
     """The same port, the same data: a read that began before the restart ends after it."""

@@ -10,7 +10,8 @@ import pytest
 
 from ringfence.jobs.samples.accounts import sample_toml
 from ringfence.jobs.training.train import run_training
-from tests.schedulers import count, ends, env, eventually, scheduler, sqlite
+from tests.schedulers import count, ends, env, eventually, scheduler
+from tests.stores import sqlite
 
 NOTED = """
 import atexit, json, os, sys

@@ -16,7 +16,7 @@ from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.status import read_status
 from tests.jobs.auditing.test_alarms import receiver
 from tests.jobs.integrity.sample_record import drop_triggers
-from tests.schedulers import sqlite
+from tests.stores import sqlite
 
 
 def with_webhook(workspace, url, **alarms):

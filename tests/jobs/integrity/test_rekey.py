@@ -34,6 +34,7 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project, writing
 from tests.schedulers import MAIN
+from tests.stores import postgresql_later
 
 QUIET = lambda *_: None  # noqa: E731
 
@@ -221,6 +222,7 @@ def run_command(folder, settings, *arguments, code=MAIN, **environment):
     )  # fmt: skip
 
 
+@postgresql_later
 @pytest.mark.slow
 def test_rekey_on_real_stores_survives_kills_at_every_place(grown, tmp_path):
     """Killed before and after the chain's entry; then whole; then two more rotations by hand."""
@@ -272,6 +274,7 @@ def waited_for_lease(workspace):
         pass
 
 
+@postgresql_later
 def test_a_configured_key_is_rotated_to_a_configured_one(grown):
     workspace = grown.workspace
     first, second = "the first key of 32 characters..", "the second key of 32 characters."
@@ -300,6 +303,7 @@ def test_a_configured_key_is_rotated_to_a_configured_one(grown):
     assert not (workspace.settings.engine.folder / "audit.key").exists()
 
 
+@postgresql_later
 def test_the_command_says_what_it_did(grown, tmp_path):
     workspace = grown.workspace
     run_training(workspace)
@@ -310,6 +314,7 @@ def test_the_command_says_what_it_did(grown, tmp_path):
     assert CliRunner().invoke(app, ["rekey", "--help"]).exit_code == 0
 
 
+@postgresql_later
 def test_an_old_database_is_refused_also_where_only_an_audit_is_missing(grown, tmp_path):
     """The graph remembers the chain's newest entry."""
     workspace, settings = grown.workspace, grown.workspace.settings

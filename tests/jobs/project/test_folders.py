@@ -13,8 +13,8 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples import demo
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import sqlite
 
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
 HOSTILE = [
     "",
     ".",

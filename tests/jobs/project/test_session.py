@@ -19,8 +19,7 @@ from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
-
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+from tests.stores import sqlite
 
 
 def some_key(workspace):

@@ -21,8 +21,8 @@ from tests.schedulers import (
     plan,
     rows,
     scheduler,
-    sqlite,
 )
+from tests.stores import sqlite
 
 EDITS = {
     "[conformal] alpha": ("alpha = 0.1", "alpha = 0.3"),

@@ -21,11 +21,10 @@ from tests.schedulers import (
     eventually,
     make_overdue,
     plan,
-    postgresql,
     rows,
     scheduler,
-    sqlite,
 )
+from tests.stores import postgresql, sqlite
 
 WIPE = "MATCH (n:Account)-[:EVALUATED]->() WITH n LIMIT 5 MATCH (n)-[r:MAY_BE]->() DELETE r"
 SETS = "MATCH ()-[r:MAY_BE]->() RETURN count(r) AS n"

@@ -27,11 +27,10 @@ from tests.schedulers import (
     eventually,
     make_overdue,
     plan,
-    postgresql,
     rows,
     scheduler,
-    sqlite,
 )
+from tests.stores import postgresql, sqlite
 
 
 @postgresql

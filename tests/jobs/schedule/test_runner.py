@@ -10,8 +10,7 @@ from ringfence.connector.store import schedule, tables
 from ringfence.jobs.schedule import job_functions, logs
 from ringfence.jobs.schedule.runner import JobRunner
 from ringfence.jobs.views.status import read_status
-
-sqlite = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+from tests.stores import sqlite
 
 
 @pytest.fixture

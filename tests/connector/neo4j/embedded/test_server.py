@@ -246,6 +246,7 @@ def test_an_attached_server_ends_with_its_killed_parent(folder, orphaned):
     assert revived.log.read_text().splitlines()[-1].endswith("closed")
 
 
+@pytest.mark.long
 def test_lost_credentials_are_made_anew(folder, orphaned):
     revived, _ = orphaned
     wait_until(lambda: not is_alive(revived.pid))
@@ -276,6 +277,7 @@ def test_a_server_that_cannot_start_shows_its_last_words(tmp_path):
     assert embedded.status(tmp_path / "tiny").state == "stopped"
 
 
+@pytest.mark.long
 def test_a_setting_that_neo4j_refuses_is_shown_with_its_cause(tmp_path):
     with pytest.raises(ServerError, match=r"because: .*pagecache"):
         embedded.start(tmp_path, options=embedded.ServerOptions(page_cache="plenty"))
