@@ -31,7 +31,8 @@ GOAL_MS, ASKS = 200, 40
 PATHS = ("/", "/worklist", "/worklist?class=mule",
          "/worklist?class=mule&known=any&after=0.2+s%3Ax", "/worklist?class=mule&run=50&max_size=1",
          "/worklist?class=mule&group=region%3Dnorth&min_p=0.3", "/coverage",
-         "/classes", "/thresholds", "/drift", "/runs", "/runs/5",
+         "/coverage?from=2020-01-01", "/classes", "/thresholds", "/drift", "/runs",
+         "/runs?sort.runs=-coverage&columns.runs=seq&columns.runs=coverage", "/runs/5",
          "/runs/compare?a=1&b=5", "/node?key=account%207-77", "/trail", "/metrics",
          "/api/v1/status", "/csv/coverage-run")  # fmt: skip
 PLANS = {

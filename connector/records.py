@@ -67,6 +67,7 @@ class RunFacts:
     levels: Mapping[str, Any] | None = None
     weights: str = "none"
     shift: Mapping[str, Any] | None = None
+    mean_size_naive: float | None = None
 
     @property
     def all_alphas(self) -> tuple[float, ...]:
@@ -106,10 +107,7 @@ class Run(RunFacts):
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """A new prediction: its set, and p-value and score of every class in the model's order.
-
-    `band` names the stratum that it was judged in.
-    """
+    """A new prediction: set, p-value and score of every class in the model's order, stratum."""
 
     node_key: str
     classes: tuple[str, ...]
@@ -157,6 +155,7 @@ class CoverageRow:
 
     `first_alpha` is False in rows about the sets at the alphas after a run's first. `own_promise`
     says that the class or group of the row has a promise of its own, which can be broken.
+    Without `mean_size_naive` on record `covered_naive` is not shown: large sets cover easily.
     """
 
     seq: int
@@ -190,6 +189,7 @@ class CoverageRow:
     words: str
     first_alpha: bool = True
     own_promise: bool = False
+    mean_size_naive: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
 NANOSECONDS = 1_000_000_000
+
+
+def day_ns(text: str, days: int = 0) -> int:
+    """Return when a day began in UTC, or so many days after it; text that is no day is an error.
+
+    >>> day_ns("1970-01-02"), day_ns("1970-01-01", days=1)
+    (86400000000000, 86400000000000)
+    """
+    day = date.fromisoformat(text.strip()) + timedelta(days)
+    ns = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp()) * NANOSECONDS
+    if not 0 <= ns < 2**63:
+        raise ValueError(f"{text!r} is not between 1970 and 2262")
+    return ns
 
 
 def format_time(ns: int | None) -> str:

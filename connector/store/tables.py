@@ -158,8 +158,10 @@ run = Table(
     Column("levels", Text),
     Column("weights", Text, nullable=False, server_default="none"),
     Column("shift", Text),
+    Column("mean_size_naive", Double),
     PrimaryKeyConstraint("project", "seq"),
     CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
+    Index("run_by_time", "project", "decided_ns", "seq"),
 )
 """One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
 
@@ -171,7 +173,8 @@ rule, score and alpha that shaped the sets (a half-life, …) where they are not
 with for it, another one than alpha where `adapt` moved it, NULL where classes have levels of their
 own; `lowest_level` the lowest of all: classes with a p-value above it stand in the graph. `levels`
 are the levels in use and the state of the adaptive one, `shift` what distinguishes due nodes from
-calibration nodes, both as JSON."""
+calibration nodes, both as JSON. `mean_size_naive` is the mean size of the naive sets, NULL in runs
+of older versions."""
 
 prediction = Table(
     "prediction",
@@ -279,6 +282,7 @@ coverage = Table(
     Column("words", Text, nullable=False),
     Column("first_alpha", Boolean, nullable=False, server_default=text("true")),
     Column("own_promise", Boolean, nullable=False, server_default=text("false")),
+    Column("mean_size_naive", Double),
     PrimaryKeyConstraint("project", "seq", "slice", "name", "alpha"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
 )
@@ -287,7 +291,8 @@ coverage = Table(
 Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
 `class` and `group` all runs of the model, at its last run, with the class or `property=value` as
 `name`. `first_alpha` is false in rows about the sets at the alphas after a run's first;
-`own_promise` is true in rows of a class or group that has a promise of its own, with its alpha."""
+`own_promise` is true in rows of a class or group that has a promise of its own, with its alpha.
+`mean_size_naive`, without which naive coverage says nothing, stands in rows of runs alone."""
 
 alarm = Table(
     "alarm",

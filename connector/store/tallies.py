@@ -39,6 +39,8 @@ class Tally:
     `sums` holds for degree, size and top_p the sum and the sum of squares, over all evaluated
     nodes and over those of known class. `strata` has, for each run, the nodes of known class by
     the threshold that judged their class; empty for runs from before there were several.
+    `classes_naive` is the sum of the sizes of the naive sets; None where it is not on record, and
+    for single classes and groups.
     """
 
     seq: int
@@ -57,6 +59,7 @@ class Tally:
     adapt: bool = False
     first: bool = True
     strata: tuple[tuple[Stratum, ...], ...] = ()
+    classes_naive: float | None = None
 
     @property
     def terms(self) -> Terms:
@@ -89,7 +92,7 @@ def tallies(
             for further in (False, True) if as_of_ns is None else (False,):
                 query = _query(project, version, classes, by, as_of_ns, further)
                 rows = connection.execute(query).mappings()
-                counted += [_tally(row, strata, first=not further) for row in rows]
+                counted += [_tally(row, strata, by, first=not further) for row in rows]
     return sorted(counted, key=lambda tally: (tally.seq, tally.name, tally.first, tally.alpha))
 
 
@@ -113,7 +116,13 @@ def merged(parts: Sequence[Tally]) -> Tally:
         last.adapt,
         last.first,
         tuple(strata for part in parts for strata in part.strata),
+        _sum_or_none([part.classes_naive for part in parts]),
     )
+
+
+def _sum_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
 
 
 def _query(
@@ -130,7 +139,7 @@ def _query(
     terms = (
         run.c.seq, run.c.model, run.c.rule, run.c.score, alpha.label("alpha"), run.c.options,
         run.c.n_calibration, run.c.effective_calibration, run.c.promise, run.c.calibration_set,
-        run.c.adapt,
+        run.c.adapt, run.c.mean_size_naive,
     )  # fmt: skip
     sets = _Sets(size, covered, noticed)
     query = (
@@ -194,10 +203,11 @@ def _sums(sets: _Sets) -> list[Any]:
     return columns
 
 
-def _tally(row: Any, strata: StrataById, *, first: bool) -> Tally:
+def _tally(row: Any, strata: StrataById, by: By, *, first: bool) -> Tally:
     judged = strata.get((int(row["seq"]), float(row["alpha"]), row["name"]), [])
     if row["promise"] == "class" and judged and row["unseen"]:
         judged = [*judged, _never_seen(row)]
+    naive = row["mean_size_naive"] if first and by == "run" else None
     return Tally(
         int(row["seq"]),
         row["model"],
@@ -215,6 +225,7 @@ def _tally(row: Any, strata: StrataById, *, first: bool) -> Tally:
         bool(row["adapt"]),
         first,
         (tuple(judged),),
+        None if naive is None else naive * int(row["evaluated"]),
     )
 
 

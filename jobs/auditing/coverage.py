@@ -242,6 +242,9 @@ def _row(
         + (_worst_case(tally) if promised else NOT_PROMISED),
         first_alpha=tally.first,
         own_promise=own is not None,
+        mean_size_naive=None
+        if tally.classes_naive is None
+        else round(tally.classes_naive / evaluated, 9),
     )
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ringfence.jobs.project.workspace import Workspace
 
 T = TypeVar("T")
-PIPE_WIDTH = 110  # characters per line where stdout is no terminal
 
 
 @contextmanager
@@ -61,25 +60,19 @@ def print_report(report: T, as_json: bool, print_text: Callable[[T], None]) -> N
 
 
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table; columns whose cells are all numbers stand right."""
-    from rich.table import Table
-    from rich.text import Text
+    """Print a table within the terminal's width; columns of numbers stand right."""
+    from ringfence.jobs.cli.text_table import draw_table
 
-    drawn = Table(title=Text(title), title_justify="left", title_style="bold")
-    for position, name in enumerate(columns):
-        cells = [row[position] for row in rows]
-        numeric = bool(cells) and all(isinstance(cell, int | float) for cell in cells)
-        drawn.add_column(name, justify="right" if numeric else "left")
-    for row in rows:
-        drawn.add_row(*(Text(_cell(cell)) for cell in row))
-    _stdout().print(drawn)
+    _stdout().print(draw_table(title, columns, rows, _stdout().width))
 
 
 def say(text: str) -> None:
-    """Print a line for a person, as it is: nothing in it is markup."""
+    """Print a line for a person, as it is: nothing in it is markup or moves the cursor."""
     from rich.text import Text
 
-    _stdout().print(Text(text), soft_wrap=True)
+    from ringfence.jobs.cli.text_table import visible
+
+    _stdout().print(Text(visible(text, keep="\n")), soft_wrap=True)
 
 
 def say_sentence(text: str) -> None:
@@ -119,15 +112,7 @@ def print_error(error: RingfenceError, as_json: bool) -> None:
 def _stdout() -> Console:
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else PIPE_WIDTH)
-
-
-def _cell(value: Any) -> str:
-    if value is None:
-        return "–"
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)
+    return Console()  # of 80 characters, or $COLUMNS, where stdout is no terminal
 
 
 def _plain_value(value: Any) -> Any:

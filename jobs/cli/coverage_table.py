@@ -8,6 +8,8 @@ from typing import Any
 from ringfence.connector.records import CoverageRow
 from ringfence.jobs.cli.console import say, table
 
+MAX_LISTED_RUNS = 20
+MAX_LISTED_NAMES = 40
 COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "size", "usual band", "verdict")
 
 
@@ -23,9 +25,11 @@ def print_coverage(
     totals = last_totals(rows) if totals is None else totals
     of_runs = [row for row in rows if row.slice == "run" and row.first_alpha]
     per_run = sorted(of_runs, key=lambda row: row.seq)
-    listed = [*per_run, *totals]
+    listed = [*per_run[-MAX_LISTED_RUNS:], *totals]
     several = {row.model for row in totals if sum(row.model == t.model for t in totals) > 1}
     table(title, COVERAGE_COLUMNS, [_cells(row, row.model in several) for row in listed])
+    if len(per_run) > MAX_LISTED_RUNS:
+        say(f"The newest {MAX_LISTED_RUNS} of {len(per_run):,} runs; --json has all.")
     evaluated = listed[-1].evaluated if listed else 0
     _print_slice(rows, "class", "Classes")
     groups = {row.name: row.evaluated for row in _print_slice(rows, "group", "Groups")}
@@ -56,19 +60,22 @@ def _print_slice(rows: Sequence[CoverageRow], slice_: str, title: str) -> list[C
         return []
     newest = [row for row in of_slice if row.seq == of_slice[-1].seq]
     newest.sort(key=lambda row: (row.p_value, row.coverage or 0.0))
+    whole, newest = newest, newest[:MAX_LISTED_NAMES]
     if any(row.own_promise for row in newest):
         table(
             f"{title}, worst first (each has a promise of its own)",
             (slice_, "may miss", *COVERAGE_COLUMNS[1:]),
             [(row.name, _may_miss(row), *_cells(row)[1:]) for row in newest],
         )
-        return newest
-    table(
-        f"{title}, worst first (the promise is for all nodes together)",
-        (slice_, *COVERAGE_COLUMNS[1:]),
-        [(row.name, *_cells(row)[1:]) for row in newest],
-    )
-    return newest
+    else:
+        table(
+            f"{title}, worst first (the promise is for all nodes together)",
+            (slice_, *COVERAGE_COLUMNS[1:]),
+            [(row.name, *_cells(row)[1:]) for row in newest],
+        )
+    if len(whole) > len(newest):
+        say(f"The worst {len(newest)} of {len(whole):,} {title.lower()}; --json has all.")
+    return whole
 
 
 def _may_miss(row: CoverageRow) -> str:
@@ -84,7 +91,7 @@ def _cells(row: CoverageRow, several_terms: bool = False) -> tuple[Any, ...]:
         row.known,
         _percent(row.covered, row.known),
         f"{row.mean_size:.2f}",
-        f"{about}{100 * row.low:.1f} – {100 * row.high:.1f} %",
+        f"{about}{100 * row.low:.1f}–{100 * row.high:.1f} %",
         row.verdict,
     )
 

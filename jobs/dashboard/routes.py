@@ -24,6 +24,7 @@ from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import migrate
 from ringfence.connector.store.trail.actor import acting_as
 from ringfence.connector.store.worklist.marks import record_mark
+from ringfence.jobs.dashboard.address import page_address
 from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
 from ringfence.jobs.dashboard.html import render, static
 from ringfence.jobs.dashboard.metrics import exposition
@@ -32,6 +33,7 @@ from ringfence.jobs.dashboard.pages.model import find_card
 from ringfence.jobs.dashboard.pages.trail import export_chain
 from ringfence.jobs.dashboard.pages.worklist import wanted_by
 from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
+from ringfence.jobs.dashboard.time_range import histories
 from ringfence.jobs.lifecycle.card_page import FORMATS as CARD_FORMATS
 from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.views.tables import TABLES, as_csv
@@ -101,11 +103,13 @@ def card(queries: Queries, version: str, name: str) -> Response:
 
 
 @router.get("/csv/{name}")
-def table(queries: Queries, name: str) -> Response:
-    """A table as CSV."""
+def table(request: Request, queries: Queries, name: str) -> Response:
+    """A table as CSV: all of it, or what lies in the range of the address."""
     if name not in TABLES:
         raise HTTPException(404, f"there is no table {name}")
-    body = as_csv(TABLES[name].read(queries.unlimited()))
+    address = page_address(request.url.path, request.query_params.multi_items())
+    within, _ = histories(queries, address)
+    body = as_csv(TABLES[name].read(within.unlimited()))
     return _download(body, f"{name}.csv", "text/csv")
 
 
@@ -186,7 +190,7 @@ def file(request: Request, name: str) -> Response:
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(_plotly(), media_type=KINDS["js"], headers=headers)
         return Response(gzip.decompress(_plotly()), media_type=KINDS["js"], headers=_cached())
-    if name not in {"ringfence.css", "charts.js", "favicon.svg"}:
+    if name not in {"ringfence.css", "charts.js", "tables.js", "favicon.svg"}:
         raise HTTPException(404, "there is no such file")
     kind = KINDS[name.rpartition(".")[2]]
     return Response(static(name), media_type=kind, headers={"Cache-Control": "no-cache"})

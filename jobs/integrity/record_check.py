@@ -36,12 +36,14 @@ FIRING = "firing"
 RUN_DEFAULTS: Mapping[str, Any] = {
     "options": NO_OPTIONS, "alphas": None, "lowest_level": None, "n_thresholds": 1,
     "promise": "marginal", "calibration_set": "frozen", "adapt": False,
-    "levels": None, "weights": "none", "shift": None,
+    "levels": None, "weights": "none", "shift": None, "mean_size_naive": None,
 }  # fmt: skip
 """What columns hold that runs of older versions neither had nor sealed, once they are migrated.
 
 Their column `level` holds their alpha."""
-COVERAGE_DEFAULTS: Mapping[str, Any] = {"first_alpha": True}
+COVERAGE_DEFAULTS: Mapping[str, Any] = {
+    "first_alpha": True, "own_promise": False, "mean_size_naive": None,
+}  # fmt: skip
 
 
 def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:

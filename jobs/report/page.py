@@ -83,7 +83,7 @@ def pictures(queries: ProjectQueries) -> list[Figure]:
 def _short(table: Table) -> dict[str, Any]:
     return {
         "title": table.title,
-        "columns": table.columns,
+        "columns": table.first_columns,
         "rows": table.rows[:MAX_TABLE_ROWS],
         "left": max(0, len(table.rows) - MAX_TABLE_ROWS),
         "empty": table.empty,

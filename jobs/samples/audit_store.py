@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -45,7 +46,9 @@ class Plan:
 
     `alphas` are those of the first runs, one each; the last one goes on. Classes become known for
     the first `known_runs` runs. `promise` is for whom runs promise; `covered_by_class` has the
-    chance of classes that are covered more or less often than the others.
+    chance of classes that are covered more or less often than the others. Runs are decided so many
+    `days_apart`, the last one now; all of them now where it is 0. Mean degrees grow by
+    `degree_growth` from run to run; classes become known for nodes of `known_from_degree` on alone.
     """
 
     runs: int = 12
@@ -61,21 +64,36 @@ class Plan:
     known_runs: int = 1_000_000
     promise: str = "marginal"
     covered_by_class: Mapping[str, float] = field(default_factory=dict)
+    days_apart: float = 0.0
+    degree_growth: float = 0.0
+    known_from_degree: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _DatedWriter(Writer):
+    """A writer whose clock is so many nanoseconds late."""
+
+    late_ns: int = 0
+
+    def begin(self, connection: Any) -> int:
+        return Writer.begin(self, connection) - self.late_ns
 
 
 def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
     """Write models, runs, classes, groups, coverage and alarms as if they had happened."""
     migrate_sql(store)
     held = acquire(store, settings.project, "sample", 3600)
-    writer = Writer(store, held, chain_key(None, settings.engine.folder))
+    writer = _DatedWriter(store, held, chain_key(None, settings.engine.folder))
     try:
         _record_model(writer, plan)
         rng = np.random.default_rng(plan.seed)
         monitor = ExchangeabilityMonitor.start()
         for number in range(1, plan.runs + 1):
+            late_ns = int((plan.runs - number) * plan.days_apart * DAY_NS)
+            writer = replace(writer, late_ns=late_ns)
             sets, truth = _sets(plan, number, rng)
             monitor = monitor.after(rng.random(int(plan.per_run * plan.known)))
-            facts = _facts(plan, number, rng, monitor)
+            facts = _with_naive_size(_facts(plan, number, rng, monitor), sets)
             thresholds = _thresholds(plan, facts) if plan.promise == "class" else []
             decision = Decision(facts, sets, _rejected(number), thresholds=thresholds)
             seq = runs.decide(writer, decision)
@@ -117,7 +135,7 @@ def _sets(plan: Plan, number: int, rng: np.random.Generator) -> tuple[list[Predi
     p[np.arange(many), truth] = np.where(
         hit, rng.uniform(0.101, 1, many), rng.uniform(0, 0.1, many)
     )
-    degree = rng.poisson(6, many) + 1
+    degree = rng.poisson(6 + plan.degree_growth * (number - 1), many) + 1
     made = []
     for i in range(many):
         inside = tuple(plan.classes[j] for j in range(count) if p[i, j] > 0.1)
@@ -161,8 +179,25 @@ def _facts(
         calibration_scores=tuple(np.sort(quantiles).round(6).tolist()),
         watch={"state": monitor.as_dict(), "mark_ns": start, "new": 10, "mean_p": 0.5},
         promise=plan.promise,
+        shift=_comparison(number),
         options="{}" if plan.promise == "marginal" else dumps({"promise": plan.promise}),
     )
+
+
+def _with_naive_size(facts: RunFacts, sets: Sequence[Prediction]) -> RunFacts:
+    threshold = facts.threshold_naive or 0.0
+    sizes = [sum(score >= threshold for score in one.scores) for one in sets]
+    return replace(facts, mean_size_naive=float(np.mean(sizes)))
+
+
+def _comparison(number: int) -> dict[str, Any]:
+    """What a run found when it compared its nodes with the calibration nodes: nothing."""
+    medians = {"degree": (6.0, 6.0 + number % 2), "top probability": (0.81, 0.8)}
+    compared = [
+        {"name": name, "calibration": ours, "due": due, "distance": 0.04, "p": 0.6}
+        for name, (ours, due) in medians.items()
+    ]
+    return {"level": 0.01, "sentence": "", "compared": compared}
 
 
 def _thresholds(plan: Plan, facts: RunFacts) -> list[Threshold]:
@@ -190,7 +225,7 @@ def _record_labels(
 ) -> None:
     judged = []
     for one, class_ in zip(sets, truth, strict=True):
-        if rng.random() < plan.known:
+        if rng.random() < plan.known and one.degree >= plan.known_from_degree:
             evaluated = OpenPrediction(
                 one.node_key,
                 dumps(one.classes),

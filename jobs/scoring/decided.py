@@ -78,6 +78,7 @@ def run_facts(
             "nonempty": settings.conformal.nonempty,
         },
         weights=terms.weights,
+        mean_size_naive=float((result.scores >= result.threshold_naive).sum(axis=1).mean()),
     )
 
 

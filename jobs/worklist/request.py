@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, date, datetime, timedelta
 from typing import Any, cast, get_args
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.neo4j.worklist_query import GraphConditions
 from ringfence.connector.store.queries.worklist import Known, State, WorklistFilter
-from ringfence.connector.times import NANOSECONDS
+from ringfence.connector.times import day_ns
 
 NUMBERS = {"min_p": float, "min_size": int, "max_size": int, "min_degree": int,
            "max_degree": int, "run": int}  # fmt: skip
@@ -79,11 +78,9 @@ def _choice(name: str, text: str) -> str:
 def _day_ns(name: str, text: str, days: int = 0) -> int:
     """Return when a day began, or one after it, in UTC."""
     try:
-        day = date.fromisoformat(text.strip()) + timedelta(days)
-        start = datetime(day.year, day.month, day.day, tzinfo=UTC)
+        return day_ns(text, days)
     except (ValueError, OverflowError):
         raise ConfigError(found=f"{name} is {text!r}", needed="a day such as 2025-10-09") from None
-    return int(start.timestamp()) * NANOSECONDS
 
 
 def _place(text: str) -> tuple[float, str]:

@@ -59,6 +59,7 @@ class Site:
     port: int
     dashboard: Dashboard
     plan: Plan
+    state: str = ""
 
     @property
     def url(self):
@@ -88,9 +89,13 @@ class Site:
 
 
 @contextlib.contextmanager
-def open_site(settings, plan):
+def open_site(settings, plan, fill=None):
+    """Serve a store that is filled by a plan, or by a function of the store and the settings."""
     store = open_store(settings.audit.url)
-    fill_store(store, settings, plan)
+    if fill is None:
+        fill_store(store, settings, plan)
+    else:
+        fill(store, settings)
     dashboard = Dashboard(settings, store, guard_of(settings))
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -88,6 +88,9 @@ def test_every_run_stores_all_three_thresholds(grown):
     assert len({row.threshold_node, row.threshold_edge, row.threshold_naive}) == 3
     assert report.run.threshold_naive == row.threshold_naive
     assert row.n_calibration == row.effective_calibration
+    naive = [sum(score >= row.threshold_naive for score in json.loads(one.scores))
+             for one in stored(workspace)]  # fmt: skip
+    assert row.mean_size_naive == pytest.approx(sum(naive) / len(naive))
 
 
 def test_a_node_is_evaluated_once_and_a_second_run_finds_nothing(grown):

@@ -1,8 +1,9 @@
 """What dashboard, report, metrics and `status` read: small queries on the audit store.
 
-Pages show coverage and run rows, which an audit has counted already; no page reads the predictions
-but by primary key (`connector.store.nodes`), so a store of a million predictions answers like one
-of a thousand. `count_predictions` is for `ringfence status` alone.
+Pages show coverage and run rows, which an audit has counted already; predictions are read by
+primary key (`nodes`), the worklist by its index, and the Run page reads those of one run
+(`outcome`), so a store of a million predictions answers like one of a thousand.
+`count_predictions` is for `ringfence status` alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from sqlalchemy import func, null, select
+from sqlalchemy import ColumnElement, func, null, select
 
 from ringfence.connector.records import (
     AuditMark,
@@ -41,13 +42,18 @@ from ringfence.connector.store.queries.records import (
     StoredAlarm,
     StoredAlarmEvent,
 )
+from ringfence.connector.store.queries.span import TimeSpan, find_entries, find_span
 from ringfence.connector.store.queries.totals import (
     last_totals,
     own_promises,
     worst_promise,
     worst_total,
 )
-from ringfence.connector.store.rows import chain_entry_from_row, run_from_row
+from ringfence.connector.store.rows import (
+    chain_entry_from_row,
+    coverage_from_row,
+    run_from_row,
+)
 from ringfence.connector.store.schedule import ScheduledJob
 from ringfence.connector.store.tables import (
     alarm,
@@ -74,6 +80,13 @@ class ProjectQueries:
     store: Store
     project: str
     max_rows: int = 200  # rows of a history, where no other number is asked for
+    span: TimeSpan | None = None  # histories are of this time alone
+    spread: bool = False  # rows of histories are spread over the span, else its newest ones
+
+    def within(self, from_ns: int | None, until_ns: int | None) -> ProjectQueries:
+        """Return the same project with histories of a span of time alone."""
+        with self.store.reading() as connection:
+            return replace(self, span=find_span(connection, self.project, from_ns, until_ns))
 
     def unlimited(self) -> ProjectQueries:
         """Return the same project with histories of any length, for files."""
@@ -108,7 +121,7 @@ class ProjectQueries:
         """
         heavy = set(HEAVY_RUN_COLUMNS)
         light = [null().label(column.name) if column.name in heavy else column for column in run.c]
-        query = select(*light).where(run.c.project == self.project)
+        query = select(*light).where(run.c.project == self.project, *self._in_span(run.c.seq))
         newest = query.order_by(run.c.seq.desc()).limit(last or self.max_rows)
         return self.records(newest, run_from_row)[::-1]
 
@@ -122,11 +135,17 @@ class ProjectQueries:
         query = select(run).where(run.c.project == self.project, run.c.seq == seq)
         return next(iter(self.records(query, run_from_row)), None)
 
+    def decided_between(self) -> tuple[int, int]:
+        """Return when the first and the last run were decided; the same without any."""
+        ends = select(func.min(run.c.decided_ns), func.max(run.c.decided_ns))
+        with self.store.reading() as connection:
+            first, last = connection.execute(ends.where(run.c.project == self.project)).one()
+        return (first or 0), (last or 0)
+
     def monitor_states(self) -> list[MonitorState]:
         """Return exchangeability monitor and calibration score quantiles of the last runs."""
-        query = select(run.c.seq, run.c.model, run.c.watch, run.c.calibration_scores).where(
-            run.c.project == self.project
-        )
+        columns = (run.c.seq, run.c.decided_ns, run.c.model, run.c.watch, run.c.calibration_scores)
+        query = select(*columns).where(run.c.project == self.project, *self._in_span(run.c.seq))
         rows = self.rows(query.order_by(run.c.seq.desc()).limit(self.max_rows))
         return [_monitor_state(row) for row in reversed(rows)]
 
@@ -152,6 +171,8 @@ class ProjectQueries:
         chosen = [coverage.c.project == self.project, coverage.c.slice == slice_]
         if not every_alpha:
             chosen.append(coverage.c.first_alpha.is_(True))
+        if slice_ not in {"class", "group"}:
+            chosen += self._in_span(coverage.c.seq)
         query = (
             select(coverage, run.c.decided_ns, run.c.threshold, run.c.n_calibration)
             .join(run, (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq))
@@ -161,6 +182,16 @@ class ProjectQueries:
         )
         records = [RunCoverage(**row) for row in self.rows(query)]
         return sorted(records, key=lambda record: (record.seq, record.name, record.alpha))
+
+    def coverage_of_run(self, seq: int) -> StoredCoverage | None:
+        """Return the row of one run at its first alpha; None before an audit counted it."""
+        query = select(coverage).where(
+            coverage.c.project == self.project,
+            coverage.c.seq == seq,
+            coverage.c.slice == "run",
+            coverage.c.first_alpha.is_(True),
+        )
+        return next(iter(self.records(query, coverage_from_row)), None)
 
     def all_coverage(self) -> list[StoredCoverage]:
         """Return the rows of every slice, oldest run first."""
@@ -254,7 +285,8 @@ class ProjectQueries:
         """Return the last corrections of calibration nodes, newest first."""
         with self.store.reading() as connection:
             rows = corrections.all_corrections(connection, self.project)
-        return rows[::-1][: self.max_rows]
+        inside = [row for row in rows if self.span is None or self.span.holds(row.noticed_ns)]
+        return inside[::-1][: self.max_rows]
 
     def alarms(self) -> list[StoredAlarm]:
         """Return what every rule says now."""
@@ -264,6 +296,10 @@ class ProjectQueries:
     def alarm_events(self) -> list[StoredAlarmEvent]:
         """Return the last changes of alarms, newest first."""
         query = select(alarm_event).where(alarm_event.c.project == self.project)
+        if self.span is not None and self.span.from_ns is not None:
+            query = query.where(alarm_event.c.at_ns >= self.span.from_ns)
+        if self.span is not None and self.span.until_ns is not None:
+            query = query.where(alarm_event.c.at_ns < self.span.until_ns)
         rows = self.rows(query.order_by(alarm_event.c.n.desc()).limit(self.max_rows))
         return [_alarm_event(row) for row in rows]
 
@@ -294,6 +330,10 @@ class ProjectQueries:
     def chain(self) -> list[ChainEntry]:
         """Return the last entries of the audit chain, newest first."""
         query = select(audit).where(audit.c.project == self.project)
+        if self.span is not None:
+            with self.store.reading() as connection:
+                first, end = find_entries(connection, self.project, self.span)
+            query = query.where(audit.c.n >= first, audit.c.n < end)
         newest_first = query.order_by(audit.c.n.desc()).limit(self.max_rows)
         return self.records(newest_first, chain_entry_from_row)
 
@@ -311,13 +351,18 @@ class ProjectQueries:
         """Return how many entries the chain has."""
         return int(self.scalar(select(func.count()).where(audit.c.project == self.project)))
 
+    def _in_span(self, seq: ColumnElement[int]) -> list[ColumnElement[bool]]:
+        if self.span is None:
+            return []
+        return self.span.chosen(seq, self.max_rows if self.spread else None)
+
 
 # -- from a row to a record that only reading gives; `connector.store.rows` makes the others ------
 
 
 def _monitor_state(row: Row) -> MonitorState:
     scores, watch = _floats(row["calibration_scores"]), _decoded(row["watch"])
-    return MonitorState(row["seq"], row["model"], scores, watch)
+    return MonitorState(row["seq"], row["decided_ns"], row["model"], scores, watch)
 
 
 def _model(row: Row, state: str) -> ModelRecord:

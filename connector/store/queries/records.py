@@ -42,6 +42,7 @@ class MonitorState:
     """
 
     seq: int
+    decided_ns: int
     model: str
     calibration_scores: tuple[float, ...] | None
     watch: Mapping[str, Any] | None

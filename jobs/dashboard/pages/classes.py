@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from ringfence.jobs.auditing.coverage import without_group
 from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
+from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.promise import promise_of_run
 
 
-def build(queries: Queries) -> Values:
+def build(view: PageView) -> Values:
     """Return classes and groups, worst first, and how many nodes have no group."""
+    queries = view.queries
     groups, totals = queries.named("group"), queries.totals()
     evaluated_by_group = {group.name: group.evaluated for group in groups}
     ungrouped = without_group(evaluated_by_group, totals[-1].evaluated if totals else 0)
@@ -21,7 +23,8 @@ def build(queries: Queries) -> Values:
             charts.coverage_by_name(queries.named("class"), "classes", "Coverage by class"),
             charts.coverage_by_name(groups, "groups", "Coverage by group"),
         ],
-        "tables": read_tables(queries, "classes", "groups"),
+        "range": None,
+        "tables": view.tables("classes", "groups"),
     }
 
 

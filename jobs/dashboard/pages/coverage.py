@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.views import charts
 
 
-def build(queries: Queries) -> Values:
+def build(view: PageView) -> Values:
     """Return the coverage charts and their tables."""
-    per_run = queries.coverage("run")
+    per_run = view.series.coverage("run")
     return {
         "title": PAGE.title,
         "lead": [
@@ -17,12 +17,13 @@ def build(queries: Queries) -> Values:
             "The usual band is right for one look at one run; the anytime bound for who looks "
             "every day."
         ],
+        "range": view.range(),
         "figures": [
             charts.coverage_per_run(per_run),
-            charts.cumulative(queries.coverage("total")),
+            charts.cumulative(view.series.coverage("total")),
             charts.set_sizes(per_run),
         ],
-        "tables": read_tables(queries, "coverage-run", "coverage-total", "coverage-window"),
+        "tables": view.tables("coverage-run", "coverage-total", "coverage-window"),
     }
 
 

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.jobs.views.tables import TABLES, Table
-
 Values = dict[str, Any]
-MAX_TABLE_ROWS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +29,6 @@ class Page:
     def navigation_address(self) -> str:
         """The address of the entry that is marked while this page is open."""
         return self.part_of or self.address
-
-
-def read_tables(queries: ProjectQueries, *names: str) -> list[Table]:
-    """Return the named tables; of histories the newest rows, the CSV has all."""
-    short = replace(queries, max_rows=MAX_TABLE_ROWS)
-    return [TABLES[name].read(short) for name in names]
 
 
 def as_sentence(text: str) -> str:

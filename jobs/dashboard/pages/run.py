@@ -1,37 +1,66 @@
-"""One run: timings per step and its whole record, with the hash of the weights."""
+"""One run: what it came to, by class and by size of the sets, where its time went, its record."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlencode
 
 from fastapi import HTTPException
 
-from ringfence.connector.records import Run
+from ringfence.connector.records import Run, StoredCoverage
+from ringfence.connector.store.queries.outcome import (
+    MAX_COUNTED_NODES,
+    ClassOutcome,
+    class_outcomes,
+)
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.times import format_time
 from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.explain import format_column
+from ringfence.jobs.views.outcome import run_figures
 
 STEPS = ("recover", "load model", "read", "forward", "compute", "decide", "write graph")
 NOT_IN_RECORD = ("calibration_scores", "watch", "timings", "notes", "project")
 MAX_SEQ = 2**62  # what every database's integers hold
+MAX_LISTED_CLASSES = 40
 
 
 def build(queries: Queries, seq: int) -> Values:
     """Return one run, or answer that there is none of this number."""
     run = find_run(queries, seq)
-    record = [(column_title(name), format_column(name, value)) for name, value in facts_of(run)]
+    counted = queries.coverage_of_run(seq)
+    classes = classes_of(queries, run)
     weights = {model.version: model.weights_sha256 for model in queries.models()}
+    record = [(column_title(name), format_column(name, value)) for name, value in facts_of(run)]
     return {
         "title": f"Run {run.seq}",
-        "sentence": f"{run.n_evaluated:,} nodes got their sets by {run.rule} at alpha = "
-        f"{run.alpha:g}, with {run.n_calibration:,} calibration nodes.",
+        "verdict": counted.verdict if counted else "not audited yet",
+        "sentence": _describe_coverage(counted),
+        "made": f"Decided {format_time(run.decided_ns)} by {run.rule} at alpha = {run.alpha:g} "
+        f"with model {run.model}.",
         "notes": list(run.notes),
+        "facts": [(one.name.capitalize(), one.text, one.note) for one in run_figures(run, counted)],
+        "classes": [_class_line(one, run) for one in classes[:MAX_LISTED_CLASSES]],
+        "classes_note": _describe_classes(run, len(classes)),
+        "before": _neighbour(queries, seq - 1),
+        "after": _neighbour(queries, seq + 1),
+        "seq": seq,
         "record": [*record, ("weights", weights.get(run.model) or "–")],
-        "figures": [charts.step_seconds(in_order(run.timings))],
+        "figures": [
+            charts.set_size_shares(counted, run.n_evaluated),
+            charts.step_seconds(in_order(run.timings)),
+        ],
     }
+
+
+def classes_of(queries: ProjectQueries, run: Run) -> list[ClassOutcome]:
+    """Return the classes of a run; none of a run that is too large to be counted for a page."""
+    if run.n_evaluated > MAX_COUNTED_NODES:
+        return []
+    return class_outcomes(queries, run.seq)
 
 
 def find_run(queries: ProjectQueries, seq: int) -> Run:
@@ -68,4 +97,28 @@ def column_title(name: str) -> str:
     return name.removesuffix("_ns").removeprefix("n_").replace("_", " ")
 
 
-PAGE = Page("run", "Run", "/runs/{seq}", "run.html", build, part_of="/runs", pictured=False)
+def _describe_coverage(counted: StoredCoverage | None) -> str:
+    if counted is None:
+        return "No audit has counted this run yet. Run: ringfence audit"
+    return as_sentence(counted.words)
+
+
+def _describe_classes(run: Run, listed: int) -> str:
+    if run.n_evaluated > MAX_COUNTED_NODES:
+        return f"A run of more than {MAX_COUNTED_NODES:,} nodes is not counted by class here."
+    if listed > MAX_LISTED_CLASSES:
+        return f"The {MAX_LISTED_CLASSES} classes in most sets, of {listed:,}."
+    return ""
+
+
+def _class_line(one: ClassOutcome, run: Run) -> Values:
+    wanted = {"class": one.name, "run": run.seq, "known": "any", "state": "any"}
+    return {"outcome": one, "address": f"/worklist?{urlencode(wanted)}"}
+
+
+def _neighbour(queries: ProjectQueries, seq: int) -> int | None:
+    """The number of the run before or after, where there is one."""
+    return seq if 0 <= seq < MAX_SEQ and queries.run(seq) is not None else None
+
+
+PAGE = Page("run", "Run", "/runs/{seq}", "run.html", build, part_of="/runs")

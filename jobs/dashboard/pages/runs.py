@@ -1,20 +1,22 @@
-"""All runs, the models, and two runs to compare."""
+"""All runs with what each came to, the models, and two runs to compare."""
 
 from __future__ import annotations
 
-from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.view import PageView
+from ringfence.jobs.views import charts
 
 
-def build(queries: Queries) -> Values:
-    """Return the runs; the last two stand in the form that compares."""
-    last = [run.seq for run in queries.runs(last=2)]
+def build(view: PageView) -> Values:
+    """Return the runs of the range; the last two stand in the form that compares."""
+    last = [run.seq for run in view.queries.runs(last=2)]
     return {
         "title": PAGE.title,
         "pair": (last[0], last[-1]) if last else ("", ""),
-        "figures": [],
-        "tables": read_tables(queries, "runs", "models"),
+        "range": view.range(),
+        "figures": [charts.arrivals(view.series.runs())],
+        "tables": view.tables("runs", "models"),
     }
 
 
-PAGE = Page("runs", "Runs", "/runs", "runs.html", build, pictured=False)
+PAGE = Page("runs", "Runs", "/runs", "runs.html", build)

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.views import charts
 
 
-def build(queries: Queries) -> Values:
-    """Return thresholds and calibration of the last runs."""
-    runs = queries.runs()
+def build(view: PageView) -> Values:
+    """Return thresholds and calibration of the runs in the range."""
+    runs = view.series.runs()
     return {
         "title": PAGE.title,
         "lead": [],
+        "range": view.range(),
         "figures": [
             charts.thresholds(runs),
             charts.calibration_size(runs),
-            charts.score_densities(queries.monitor_states()),
+            charts.score_densities(view.series.monitor_states()),
         ],
-        "tables": read_tables(queries, "thresholds"),
+        "tables": view.tables("thresholds"),
     }
 
 

@@ -6,7 +6,8 @@ from ringfence.connector.store.queries.records import RunCoverage
 from ringfence.connector.times import format_time
 from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.dashboard.dependencies import Queries
-from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
+from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.promise import promise_of_run, shift_of_run
@@ -16,8 +17,9 @@ Fact = tuple[str, str, str]
 """Name, value and note."""
 
 
-def build(queries: Queries) -> Values:
+def build(view: PageView) -> Values:
     """Return the verdict over all runs, the facts of the day, and what needs attention."""
+    queries = view.queries
     total = queries.verdict()
     named = [*queries.named("class"), *queries.named("group")]
     short = find_shortfalls(named)
@@ -30,8 +32,9 @@ def build(queries: Queries) -> Values:
         "sentence": as_sentence(total.words) if total else "No audit yet. Run: ringfence audit",
         "bias": as_sentence(total.bias_words) if total else "",
         "facts": _facts(queries),
-        "figures": [charts.coverage_per_run(queries.coverage("run"))],
-        "tables": read_tables(queries, "alarms", "quarantine", "schedule"),
+        "range": view.range(),
+        "figures": [charts.coverage_per_run(view.series.coverage("run"))],
+        "tables": view.tables("alarms", "quarantine", "schedule"),
     }
 
 

@@ -7,10 +7,11 @@ import json
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
-from ringfence.jobs.dashboard.pages.page import Page, Values, read_tables
+from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.view import PageView
 
 
-def build(dashboard: OpenDashboard) -> Values:
+def build(dashboard: OpenDashboard, view: PageView) -> Values:
     """Return the state of the chain and the last entries."""
     state, sentence = dashboard.verify()
     return {
@@ -18,7 +19,8 @@ def build(dashboard: OpenDashboard) -> Values:
         "state": state,
         "verified": sentence,
         "figures": [],
-        "tables": read_tables(dashboard.queries, "chain", "corrections", "alarm-events"),
+        "range": view.range(),
+        "tables": view.tables("chain", "corrections", "alarm-events"),
     }
 
 

@@ -50,10 +50,15 @@ function lineTrace(panel, line, c) {
   }
   const dash = line.shape === "dashes" ? "dash" : "solid";
   const shape = line.shape === "step" ? "hvh" : "linear";
+  const named = line.names.length > 0;
   const few = x.length <= 40 && line.shape === "line";
+  if (named) { // points are runs
+    trace.text = line.names.map(plain);
+    trace.hovertemplate = "%{y}, %{text}";
+  }
   return {
-    ...trace, mode: few ? "lines+markers" : "lines",
-    line: { color: colour, width: 2, dash: dash, shape: shape }, marker: { color: colour, size: 6 },
+    ...trace, mode: few || named ? "lines+markers" : "lines",
+    line: { color: colour, width: 2, dash: dash, shape: shape }, marker: { color: colour, size: few ? 6 : 4 },
   };
 }
 
@@ -86,7 +91,10 @@ function draw(place) {
   const value = { ...axis, title: { text: panel.y_label, font: { size: 13 } }, tickformat: panel.percent ? ".0%" : undefined, hoverformat: panel.percent ? ".1%" : ".4~g" };
   const along = { ...axis, title: { text: panel.x_label, font: { size: 13 } } };
   if (panel.y_range) value.range = panel.y_range;
-  if (x.length && Number.isInteger(x[0])) {
+  if (panel.dates) {
+    along.type = "date";
+    along.hoverformat = "%Y-%m-%d %H:%M:%S";
+  } else if (x.length && Number.isInteger(x[0])) {
     along.tickformat = "d";
     if (x.length <= 20) along.dtick = 1; // else half a run gets a tick of its own
   }

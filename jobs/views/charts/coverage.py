@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ringfence.connector.records import CoverageRow
+from ringfence.connector.store.queries.records import RunCoverage
 from ringfence.jobs.views.charts.downsample import thinned
-from ringfence.jobs.views.charts.model import Band, Bars, Figure, Level, Line, Panel, named_places
+from ringfence.jobs.views.charts.model import Band, Figure, Level, Line, Panel, named_places
+from ringfence.jobs.views.charts.time_axis import TIME_LABEL, run_names, run_times
 
 MAX_NAMES = 40
 Rows = Sequence[CoverageRow]
+RunRows = Sequence[RunCoverage]
 
 
-def coverage_per_run(rows: Rows) -> Figure:
+def coverage_per_run(rows: RunRows) -> Figure:
     """Coverage of each run with its usual band."""
     rows = [row for row in thinned(rows) if row.known]
-    x = [row.seq for row in rows]
+    x, names = run_times(rows), run_names(rows)
     lowest = min((min(row.low, _coverage(row)) for row in rows), default=0.5)
     panel = Panel(
         "",
-        "run",
+        TIME_LABEL,
         "covered",
-        (Line(x, [row.coverage for row in rows], "coverage"),),
+        (Line(x, [row.coverage for row in rows], "coverage", names=names),),
         bands=(_usual_band(rows),),
         levels=(_promised(rows),),
         y_range=(max(0.0, lowest - 0.05), 1.005),
         percent=True,
+        dates=True,
     )
     return Figure(
         "coverage",
@@ -36,23 +40,24 @@ def coverage_per_run(rows: Rows) -> Figure:
     )
 
 
-def cumulative(rows: Rows) -> Figure:
+def cumulative(rows: RunRows) -> Figure:
     """Coverage of all runs so far, with band and anytime bound."""
     rows = [row for row in thinned(rows) if row.known]
-    x = [row.seq for row in rows]
+    x, names = run_times(rows), run_names(rows)
     lowest = min((min(row.anytime_low, _coverage(row)) for row in rows), default=0.5)
     panel = Panel(
         "",
-        "up to run",
+        TIME_LABEL,
         "covered",
         (
-            Line(x, [row.coverage for row in rows], "coverage"),
+            Line(x, [row.coverage for row in rows], "coverage", names=names),
             Line(x, [row.anytime_low for row in rows], "anytime bound", "warn", "dashes"),
         ),
         bands=(_usual_band(rows),),
         levels=(_promised(rows),),
         y_range=(max(0.0, lowest - 0.05), 1.005),
         percent=True,
+        dates=True,
     )
     return Figure(
         "cumulative",
@@ -63,27 +68,19 @@ def cumulative(rows: Rows) -> Figure:
     )
 
 
-def set_sizes(rows: Rows) -> Figure:
-    """Average set size per run."""
+def set_sizes(rows: RunRows) -> Figure:
+    """Average set size per run, beside that of naive sets where it is on record."""
     rows = thinned(rows)
-    bars = Bars([row.seq for row in rows], [row.mean_size for row in rows], None, "average size")
+    x, names = run_times(rows), run_names(rows)
+    lines = [Line(x, [row.mean_size for row in rows], "average size", names=names)]
+    naive = [row.mean_size_naive for row in rows]
+    if any(size is not None for size in naive):
+        lines.append(Line(x, naive, "naive sets", "muted", "dashes"))
     return Figure(
         "sizes",
         "Average set size of each run",
         "Smaller sets say more; a size that grows means that the model knows less.",
-        (Panel("", "run", "classes per set", bars=(bars,)),),
-    )
-
-
-def degrees(rows: Rows) -> Figure:
-    """Mean degree of the evaluated nodes per run."""
-    rows = thinned(rows)
-    line = Line([row.seq for row in rows], [row.mean_degree for row in rows], "mean degree")
-    return Figure(
-        "degree",
-        "Mean degree of evaluated nodes",
-        "New nodes with other numbers of neighbours than before are not exchangeable with them.",
-        (Panel("", "run", "neighbours", (line,)),),
+        (Panel("", TIME_LABEL, "classes per set", tuple(lines), dates=True),),
     )
 
 
@@ -121,8 +118,8 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
     )
 
 
-def _usual_band(rows: Rows) -> Band:
-    x = [row.seq for row in rows]
+def _usual_band(rows: RunRows) -> Band:
+    x = run_times(rows)
     return Band(x, [row.low for row in rows], [row.high for row in rows], "usual band")
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ringfence.connector.store.queries.records import MonitorState
 from ringfence.jobs.views.charts.downsample import thinned
 from ringfence.jobs.views.charts.model import Figure, Level, Line, Panel
+from ringfence.jobs.views.charts.time_axis import TIME_LABEL, run_names, run_times
 
 DENSITY_BINS = 40
 DENSITY_ROLES = ("muted", "second", "accent")
@@ -21,6 +22,7 @@ class ScoreDistance:
     """How far a run's calibration scores lie from those of its model's first run."""
 
     seq: int
+    decided_ns: int
     distance: float
 
 
@@ -32,10 +34,10 @@ def capital(states: Sequence[MonitorState], alarm_at: float) -> Figure:
     monitors = [
         ExchangeabilityMonitor.from_dict(state.watch["state"]) for state in states if state.watch
     ]
-    x = [state.seq for state in states]
+    x, names = run_times(states), run_names(states)
     ten = float(np.log(10))
     lines = (
-        Line(x, [monitor.jumper.log_capital / ten for monitor in monitors], "jumper"),
+        Line(x, [monitor.jumper.log_capital / ten for monitor in monitors], "jumper", names=names),
         Line(x, [monitor.mixture.log_capital / ten for monitor in monitors], "mixture", "second"),
     )
     level = Level(float(np.log10(alarm_at)), f"alarm at {alarm_at:g}")
@@ -44,28 +46,29 @@ def capital(states: Sequence[MonitorState], alarm_at: float) -> Figure:
         "Capital of the two martingales",
         "Each starts at 1 and bets that nodes of newly known class differ from those known "
         "before. Above the line exchangeability is broken.",
-        (Panel("", "run", "capital, power of ten", lines, levels=(level,)),),
+        (Panel("", TIME_LABEL, "capital, power of ten", lines, levels=(level,), dates=True),),
     )
 
 
 def distances(states: Sequence[MonitorState]) -> Figure:
     """Distance (EMD) of each run's calibration scores from the first run's of its model."""
     rows = thinned(score_distances(states))
-    line = Line([row.seq for row in rows], [row.distance for row in rows], "distance")
+    distances = [row.distance for row in rows]
+    line = Line(run_times(rows), distances, "distance", names=run_names(rows))
     return Figure(
         "distance",
         "Distance of the calibration scores from the first run",
         "Earth mover's distance: by how much scores have moved on average, in units of the score.",
-        (Panel("", "run", "distance", (line,)),),
+        (Panel("", TIME_LABEL, "distance", (line,), dates=True),),
     )
 
 
 def score_distances(states: Sequence[MonitorState]) -> list[ScoreDistance]:
     """Return the distance per run: the mean difference of quantiles, which is the EMD.
 
-    >>> score_distances([MonitorState(1, "m", (0.0, 1.0), None),
-    ...                  MonitorState(2, "m", (0.5, 1.5), None)])[1]
-    ScoreDistance(seq=2, distance=0.5)
+    >>> score_distances([MonitorState(1, 10, "m", (0.0, 1.0), None),
+    ...                  MonitorState(2, 20, "m", (0.5, 1.5), None)])[1]
+    ScoreDistance(seq=2, decided_ns=20, distance=0.5)
     """
     first_of_model: dict[str, Any] = {}
     distances = []
@@ -73,7 +76,8 @@ def score_distances(states: Sequence[MonitorState]) -> list[ScoreDistance]:
         if state.calibration_scores:
             scores = np.array(state.calibration_scores)
             first = first_of_model.setdefault(state.model, scores)
-            distances.append(ScoreDistance(state.seq, float(np.abs(scores - first).mean())))
+            distance = float(np.abs(scores - first).mean())
+            distances.append(ScoreDistance(state.seq, state.decided_ns, distance))
     return distances
 
 

@@ -40,7 +40,10 @@ ROLES = {"accent": "#1f6fb4", "second": "#d99a00", "muted": "#777777", "warn": "
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """y over x; ``faint`` ones are single sequences and have no name in the legend."""
+    """y over x; ``faint`` ones are single sequences and have no name in the legend.
+
+    ``names`` say what each point is, such as the number of a run.
+    """
 
     x: Numbers
     y: Numbers
@@ -48,6 +51,7 @@ class Line:
     colour: str = "accent"
     shape: Literal["line", "points", "dashes", "step"] = "line"
     faint: bool = False
+    names: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +100,7 @@ class Panel:
     """One pair of axes; ``ticks`` names places on the x axis.
 
     ``percent`` writes values as per cent; ``sideways`` puts the named places below one another and
-    the values along.
+    the values along; ``dates`` are moments along x, in milliseconds since 1970.
     """
 
     title: str
@@ -111,6 +115,7 @@ class Panel:
     ticks: tuple[tuple[float, str], ...] = ()
     percent: bool = False
     sideways: bool = False
+    dates: bool = False
 
     @property
     def series(self) -> tuple[Line | Bars, ...]:

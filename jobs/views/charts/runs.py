@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringfence.connector.records import Run
+from ringfence.connector.records import Run, StoredCoverage
 from ringfence.jobs.views.charts.downsample import thinned
 from ringfence.jobs.views.charts.model import Bars, Figure, Line, Panel, named_places
+from ringfence.jobs.views.charts.time_axis import TIME_LABEL, run_names, run_times
 
 
 def thresholds(runs: Sequence[Run]) -> Figure:
     """NodeEx, EdgeEx and naive thresholds over the runs."""
     runs = thinned(runs)
-    x = [run.seq for run in runs]
+    x, names = run_times(runs), run_names(runs)
     lines = (
-        Line(x, [run.threshold_node for run in runs], "NodeEx"),
+        Line(x, [run.threshold_node for run in runs], "NodeEx", names=names),
         Line(x, [run.threshold_edge for run in runs], "EdgeEx", "second"),
         Line(x, [run.threshold_naive for run in runs], "naive", "muted", "dashes"),
     )
@@ -23,17 +24,17 @@ def thresholds(runs: Sequence[Run]) -> Figure:
         "Thresholds of each run",
         "Computed anew as the graph grows; the naive one never is. A class is in the set where its "
         "score is at or above the threshold. A gap is minus infinity: the full set.",
-        (Panel("", "run", "threshold", lines),),
+        (Panel("", TIME_LABEL, "threshold", lines, dates=True),),
     )
 
 
 def calibration_size(runs: Sequence[Run]) -> Figure:
     """How many calibration nodes each run had, and what they are worth where that differs."""
     runs = thinned(runs)
-    x = [run.seq for run in runs]
+    x, names = run_times(runs), run_names(runs)
     counts = [run.n_calibration for run in runs]
     effective = [run.effective_calibration for run in runs]
-    lines = [Line(x, counts, "calibration nodes", "accent", "step")]
+    lines = [Line(x, counts, "calibration nodes", names=names)]
     if any(size != count for size, count in zip(effective, counts, strict=True)):
         lines.append(Line(x, effective, "effective size", "second"))
     y_range = (0.0, 1.1 * max(counts, default=1))
@@ -41,19 +42,42 @@ def calibration_size(runs: Sequence[Run]) -> Figure:
         "calibration",
         "Calibration nodes",
         "How many calibration nodes each run had, and what they are worth by weight.",
-        (Panel("", "run", "nodes", tuple(lines), y_range=y_range),),
+        (Panel("", TIME_LABEL, "nodes", tuple(lines), y_range=y_range, dates=True),),
     )
 
 
 def arrivals(runs: Sequence[Run]) -> Figure:
     """How many nodes each run evaluated."""
     runs = thinned(runs)
-    bars = Bars([run.seq for run in runs], [run.n_evaluated for run in runs], None, "evaluated")
+    counts = [run.n_evaluated for run in runs]
+    line = Line(run_times(runs), counts, "evaluated", names=run_names(runs))
+    y_range = (0.0, 1.1 * max(counts, default=1))
     return Figure(
         "arrivals",
         "Nodes evaluated in each run",
         "A sudden change of the volume is a reason to look closer.",
-        (Panel("", "run", "nodes", bars=(bars,)),),
+        (Panel("", TIME_LABEL, "nodes", (line,), y_range=y_range, dates=True),),
+    )
+
+
+def set_size_shares(counted: StoredCoverage | None, evaluated: int) -> Figure:
+    """How many sets of one run hold no class, one, several and all."""
+    counts: dict[str, float] = {}
+    if counted is not None:
+        several = evaluated - counted.empty - counted.singletons - counted.full
+        counts = {
+            "no class": counted.empty,
+            "one class": counted.singletons,
+            "several": max(0, several),
+            "all classes": counted.full,
+        }
+    ticks = named_places(list(counts))
+    bars = Bars([place for place, _ in ticks], list(counts.values()), None, "nodes")
+    return Figure(
+        "set-sizes",
+        "Sizes of the sets",
+        "One class is an answer, several narrow it down, all classes exclude nothing.",
+        (Panel("", "", "nodes", bars=(bars,), ticks=ticks),),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,8 @@ def _draw(axis: Any, panel: Panel, drawn: Any) -> None:
             interpolation="nearest",
         )
         drawn.colorbar(image, ax=axis, label=panel.grid.label)
+    if panel.dates:
+        axis.xaxis.set_major_formatter(_date_text)
     for band in panel.bands:
         fill = axis.fill_betweenx if panel.sideways else axis.fill_between
         colour = ROLES.get(band.colour, band.colour)
@@ -123,6 +126,11 @@ def _label(axis: Any, panel: Panel) -> None:
     if labels:
         columns = 2 if len(labels) > MAX_LEGEND_ROWS else 1
         axis.legend(handles, labels, fontsize=7, framealpha=0.7, ncols=columns)
+
+
+def _date_text(place: float, _position: int) -> str:
+    """A place on a time axis, which is in milliseconds, as text."""
+    return datetime.fromtimestamp(place / 1_000, UTC).strftime("%m-%d %H:%M")
 
 
 def _shrink(path: Path) -> None:

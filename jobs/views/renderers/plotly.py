@@ -58,6 +58,8 @@ def _set_axes(drawn: Any, panel: Panel, where: dict[str, int]) -> None:
     value_axis(title_text=panel.y_label, range=panel.y_range, **where)
     if panel.percent:
         value_axis(tickformat=".0%", **where)
+    if panel.dates:
+        place_axis(type="date", **where)
     if panel.ticks:
         places, names = zip(*panel.ticks, strict=True)
         place_axis(tickvals=places, ticktext=names, **where)
@@ -117,7 +119,8 @@ def _line(line: Line, sideways: bool, in_legend: set[str]) -> Any:
 
     return go.Scatter(
         **_turned(line.x, np.round(_floats(line.y), 5), sideways),
-        mode="markers" if line.shape == "points" else "lines",
+        mode="markers" if line.shape == "points" else "lines+markers" if line.names else "lines",
+        text=list(line.names) or None,
         name=line.label,
         opacity=0.3 if line.faint else 1.0,
         line={

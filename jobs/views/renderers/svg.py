@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import escape
 
 from ringfence.jobs.views.charts.model import ROLES, Bars, Figure, Grid, Line, Numbers, Panel
+from ringfence.jobs.views.charts.time_axis import SECOND, date_ticks
 
 WIDE, HIGH = 640, 250  # of the picture, in its own units, like all below
 LEFT, RIGHT, TOP, BOTTOM = 58, 12, 12, 34  # room for the axes' labels
@@ -78,7 +79,8 @@ def _upright(figure: Figure, panel: Panel) -> str:
     low, high = panel.y_range or (min(values), max(values))
     y = Scale(low, high if high > low else low + 1, HIGH - BOTTOM, TOP)
     edge = 0.6 if panel.bars else 0.0
-    x = Scale(min(along) - edge, max(along) + edge + (len(along) == 1), LEFT, WIDE - RIGHT)
+    least = 0.0 if len(along) > 1 else SECOND if panel.dates else 1.0
+    x = Scale(min(along) - edge, max(along) + edge + least, LEFT, WIDE - RIGHT)
     parts = [_grid_lines(y, panel.percent), _along(x, panel, along)]
     if panel.grid:
         parts.append(_cells(panel.grid, x, y))
@@ -154,7 +156,8 @@ def _grid_lines(y: Scale, percent: bool) -> str:
 
 
 def _along(x: Scale, panel: Panel, along: Sequence[float]) -> str:
-    ticks = [(x(place), name) for place, name in panel.ticks] or [
+    named = date_ticks(x.low, x.high) if panel.dates else panel.ticks
+    ticks = [(x(place), name) for place, name in named] or [
         (x(t), _tick(t, False)) for t in x.ticks(8) if t == int(t) or not isinstance(along[0], int)
     ]
     names = "".join(

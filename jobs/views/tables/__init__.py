@@ -18,6 +18,7 @@ TABLES: dict[str, TableView] = {
         runs.RUNS,
         runs.THRESHOLDS,
         runs.DRIFT,
+        runs.COMPARISON,
         runs.MODELS,
         operations.QUARANTINE,
         operations.CORRECTIONS,

@@ -16,15 +16,28 @@ Format = Literal[
 ]
 Rows = list[dict[str, Any]]
 SMALLEST_P = 0.0001
+NUMERIC: tuple[Format, ...] = ("int", "num", "percent", "p", "threshold")
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading, the key of the value, and how it is written."""
+    """A heading, the key of the value, how it is written, and what it is in a sentence.
+
+    An `extra` column is shown where a person chooses it; files have it always. `beside` is the key
+    of a column that is never shown without this one, and this one never without it.
+    """
 
     title: str
     key: str
     format: Format = "text"
+    about: str = ""
+    extra: bool = False
+    beside: str | None = None
+
+    @property
+    def numeric(self) -> bool:
+        """Whether values stand right."""
+        return self.format in NUMERIC
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +49,18 @@ class Table:
     columns: tuple[Column, ...]
     rows: Rows
     empty: str = "Nothing yet."
+    lead: tuple[str, ...] = ()
+
+    @property
+    def ordered_columns(self) -> tuple[Column, ...]:
+        """All columns as people see them: those of `lead` first. Files keep their order."""
+        place = {key: i for i, key in enumerate(self.lead)}
+        return tuple(sorted(self.columns, key=lambda column: place.get(column.key, len(place))))
+
+    @property
+    def first_columns(self) -> tuple[Column, ...]:
+        """The columns that are shown where nobody chose."""
+        return tuple(column for column in self.ordered_columns if not column.extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +72,12 @@ class TableView:
     columns: tuple[Column, ...]
     read_rows: Callable[[ProjectQueries], Rows]
     empty: str = "Nothing yet."
+    lead: tuple[str, ...] = ()
 
     def read(self, queries: ProjectQueries) -> Table:
         """Return the table with its rows."""
-        return Table(self.name, self.title, self.columns, self.read_rows(queries), self.empty)
+        rows = self.read_rows(queries)
+        return Table(self.name, self.title, self.columns, rows, self.empty, self.lead)
 
 
 def cell(value: Any, format_: Format) -> str:
@@ -72,6 +99,25 @@ def cell(value: Any, format_: Format) -> str:
     if format_ == "time":
         return format_time(value)
     return str(value)
+
+
+def sorted_rows(rows: Rows, key: str, *, descending: bool) -> Rows:
+    """Return rows by one of their values; those without it come last either way.
+
+    >>> rows = [{"a": 2}, {"a": None}, {"a": 1}]
+    >>> sorted_rows(rows, "a", descending=True)
+    [{'a': 2}, {'a': 1}, {'a': None}]
+    """
+    known = [row for row in rows if row.get(key) is not None]
+    missing = [row for row in rows if row.get(key) is None]
+    return sorted(known, key=lambda row: _order(row[key]), reverse=descending) + missing
+
+
+def _order(value: Any) -> tuple[int, float, str]:
+    """Numbers before text, text whatever its case."""
+    if isinstance(value, int | float):
+        return 0, float(value), ""
+    return 1, 0.0, str(value).casefold()
 
 
 def as_csv(table: Table) -> str:

@@ -1,4 +1,4 @@
-"""Tables of runs and models: runs, thresholds, drift, model versions."""
+"""Tables of runs and models: runs, thresholds, drift, comparisons, model versions."""
 
 from __future__ import annotations
 
@@ -10,11 +10,34 @@ from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
 from ringfence.jobs.views.charts import score_distances
+from ringfence.jobs.views.charts.comparison import compared_quantities
+from ringfence.jobs.views.tables.coverage import (
+    COVERED,
+    DECIDED,
+    KNOWN,
+    RUN,
+    RUN_FIRST,
+    SIZE,
+    VERDICT,
+)
 from ringfence.jobs.views.tables.model import Column, Rows, TableView
+
+OUTCOME = ("known", "coverage", "mean_size", "verdict")
 
 
 def _run_rows(queries: ProjectQueries) -> Rows:
     return [_run_cells(run) for run in reversed(queries.runs())]
+
+
+def _outcome_rows(queries: ProjectQueries) -> Rows:
+    """Runs with what the classes that became known say of each."""
+    counted = {row.seq: as_row(row) for row in queries.coverage("run")}
+    return [
+        _run_cells(run)
+        | {name: counted.get(run.seq, {}).get(name) for name in OUTCOME}
+        | {"seconds": sum(run.timings.values()) if run.timings else None}
+        for run in reversed(queries.runs())
+    ]
 
 
 def _run_cells(run: Run) -> dict[str, Any]:
@@ -32,8 +55,27 @@ def _drift_rows(queries: ProjectQueries) -> Rows:
             "distance": distance.get(state.seq),
             "new": (state.watch or {}).get("new"),
             "mean_p": (state.watch or {}).get("mean_p"),
+            "decided_ns": state.decided_ns,
         }
         for state in reversed(states)
+    ]
+
+
+def _comparison_rows(queries: ProjectQueries) -> Rows:
+    """A row per run and quantity that was compared."""
+    return [
+        {
+            "seq": run.seq,
+            "decided_ns": run.decided_ns,
+            "quantity": name,
+            "due": one["due"],
+            "calibration": one["calibration"],
+            "distance": one["distance"],
+            "p": one["p"],
+            "state": "differs" if one["p"] < (run.shift or {})["level"] else "alike",
+        }
+        for run in reversed(queries.runs())
+        for name, one in compared_quantities(run).items()
     ]
 
 
@@ -51,62 +93,129 @@ def _model_cells(model: ModelRecord) -> dict[str, Any]:
     }
 
 
+CALIBRATION = Column(
+    "calibration", "n_calibration", "int", "How many calibration nodes the run had.", extra=True
+)
 RUNS = TableView(
     "runs",
     "Runs",
     (
-        Column("run", "seq", "run"),
-        Column("decided", "decided_ns", "time"),
-        Column("state", "state"),
-        Column("evaluated", "n_evaluated", "int"),
-        Column("waiting", "n_waiting", "int"),
-        Column("rule", "rule"),
-        Column("alpha", "alpha", "num"),
-        Column("threshold", "threshold", "threshold"),
-        Column("calibration", "n_calibration", "int"),
-        Column("model", "model"),
-        Column("settings", "config"),
+        RUN,
+        DECIDED,
+        Column("state", "state", "text", "Decided in SQL, or applied to the graph.", extra=True),
+        Column("evaluated", "n_evaluated", "int", "Nodes that got their set in this run."),
+        Column("waiting", "n_waiting", "int", "New nodes that are not due yet.", extra=True),
+        Column("rule", "rule", "text", "Which nodes are compared with which.", extra=True),
+        Column("alpha", "alpha", "num", "Share that may be missed.", extra=True),
+        Column(
+            "threshold", "threshold", "threshold",
+            "A class with a score at or above it is in the set; none where there are several.",
+            extra=True,
+        ),
+        CALIBRATION,
+        Column("model", "model", "text", "The model version that scored."),
+        Column("settings", "config", "text", "Digest of the configuration.", extra=True),
+        KNOWN,
+        COVERED,
+        SIZE,
+        VERDICT,
+        Column("seconds", "seconds", "num", "How long the run took.", extra=True),
     ),
-    _run_rows,
+    _outcome_rows,
     "No run yet: ringfence score",
-)
+    lead=("seq", "decided_ns", "n_evaluated", *OUTCOME),
+)  # fmt: skip
 THRESHOLDS = TableView(
     "thresholds",
     "Thresholds",
     (
-        Column("run", "seq", "run"),
-        Column("NodeEx", "threshold_node", "threshold"),
-        Column("EdgeEx", "threshold_edge", "threshold"),
-        Column("naive", "threshold_naive", "threshold"),
-        Column("calibration", "n_calibration", "int"),
-        Column("effective", "effective_calibration", "num"),
+        RUN,
+        Column(
+            "NodeEx", "threshold_node", "threshold",
+            "Threshold if nodes arrive in random order; −∞ is the full set.",
+        ),
+        Column(
+            "EdgeEx", "threshold_edge", "threshold",
+            "Threshold if relationships arrive in random order; −∞ is the full set.",
+        ),
+        Column(
+            "naive", "threshold_naive", "threshold",
+            "Threshold computed once at training and never again; for comparison.",
+        ),
+        Column("calibration", "n_calibration", "int", "How many calibration nodes the run had."),
+        Column(
+            "effective", "effective_calibration", "num",
+            "What the calibration nodes are worth by their weights.", extra=True,
+        ),
+        DECIDED,
     ),
     _run_rows,
-)
+    "No run yet: ringfence score",
+    lead=RUN_FIRST,
+)  # fmt: skip
 DRIFT = TableView(
     "drift",
     "Drift by run",
     (
-        Column("run", "seq", "run"),
-        Column("distance of scores", "distance", "num"),
-        Column("new classes watched", "new", "int"),
-        Column("mean p", "mean_p", "num"),
+        RUN,
+        Column(
+            "distance of scores", "distance", "num",
+            "By how much calibration scores moved on average since the model's first run.",
+        ),
+        Column(
+            "new classes watched", "new", "int",
+            "Nodes of newly known class that the monitor bet on at this run.",
+        ),
+        Column(
+            "mean p", "mean_p", "num",
+            "Mean p-value of these nodes among those known before; about 0.5 when all is well.",
+        ),
+        DECIDED,
     ),
     _drift_rows,
-)
+    "No run yet: ringfence score",
+    lead=RUN_FIRST,
+)  # fmt: skip
+COMPARISON = TableView(
+    "before-labels",
+    "Nodes of each run beside its calibration nodes, before any label",
+    (
+        RUN,
+        DECIDED,
+        Column("quantity", "quantity", "text", "What was compared."),
+        Column("nodes of the run", "due", "num", "Median of the nodes that got a set."),
+        Column(
+            "calibration nodes", "calibration", "num",
+            "Median of the calibration nodes on the same graph, within the same bands.",
+        ),
+        Column(
+            "distance", "distance", "num",
+            "Largest gap between the two distributions, from 0 to 1.",
+        ),
+        Column(
+            "p", "p", "p",
+            "Chance of a gap this large if the two are alike; it pays for all quantities.",
+        ),
+        Column("state", "state", "state", "Whether the difference is reported."),
+    ),
+    _comparison_rows,
+    "No run compared its nodes: too few were due, or the promise is per class.",
+)  # fmt: skip
 MODELS = TableView(
     "models",
     "Models",
     (
-        Column("version", "version"),
-        Column("state", "state"),
-        Column("trained", "trained_ns", "time"),
-        Column("network", "network"),
-        Column("classes", "class_count", "int"),
-        Column("train", "train", "int"),
-        Column("validation", "validation", "int"),
-        Column("calibration", "calibration", "int"),
-        Column("weights", "weights", "hash"),
+        Column("version", "version", "text", "Name of the version."),
+        Column("state", "state", "text", "Candidate, active or retired."),
+        Column("trained", "trained_ns", "time", "When it was trained, in UTC."),
+        Column("network", "network", "text", "The kind of network."),
+        Column("classes", "class_count", "int", "How many classes it knows."),
+        Column("train", "train", "int", "Labelled nodes that it was trained on.", extra=True),
+        Column(
+            "validation", "validation", "int", "Labelled nodes that ended the training.", extra=True
+        ),
+        Column("calibration", "calibration", "int", "Labelled nodes that it is calibrated with."),
+        Column("weights", "weights", "hash", "Hash of the weights' file.", extra=True),
     ),
     _model_rows,
     "No model yet: ringfence train",

@@ -351,6 +351,11 @@ SQL_EDITS = {
         [],
         "run 2: threshold_naive changed",
     ),
+    "run.mean_size_naive": (
+        "UPDATE run SET mean_size_naive = 1 WHERE seq = 2",
+        ["UPDATE coverage SET mean_size_naive = 1"],
+        "run 2: mean_size_naive changed",
+    ),
     "run.alpha": (
         "UPDATE run SET alpha = 0.5",
         ["UPDATE coverage SET alpha = 0.5"],
@@ -569,12 +574,18 @@ SQL_EDITS = {
         [],
         "coverage of run 3, total: own_promise changed",
     ),
+    "coverage.mean_size_naive": (
+        "UPDATE coverage SET mean_size_naive = NULL WHERE slice = 'total' AND seq = 3",
+        [],
+        "coverage of run 3, total: mean_size_naive changed",
+    ),
     "coverage inserted": (
         "INSERT INTO coverage SELECT project, seq, 'class', 'forged', model, alpha, audited_ns, "
         "evaluated, "
         "known, covered, covered_naive, unseen, coverage, low, high, p_value, anytime_low, "
         "anytime_p, mean_size, mean_degree, singletons, singletons_known, singleton_hits, empty, "
-        "\"full\", bias, bias_words, exact, raised_by, verdict, words, first_alpha, own_promise "
+        "\"full\", bias, bias_words, exact, raised_by, verdict, words, first_alpha, own_promise, "
+        "mean_size_naive "
         "FROM coverage WHERE slice = 'total' AND seq = 3",
         [],
         "coverage of run 3, class 'forged': the row was never recorded",

@@ -20,9 +20,11 @@ from ringfence.jobs.views.tables import TABLES, as_csv
 HEADERS = {
     "coverage": "evaluated,known,covered,mean size,verdict,usual band,anytime bound,p,"
     "one class,of those right,empty,full",
-    "runs": "run,decided,state,evaluated,waiting,rule,alpha,threshold,calibration,model,settings",
-    "thresholds": "run,NodeEx,EdgeEx,naive,calibration,effective",
-    "drift": "run,distance of scores,new classes watched,mean p",
+    "runs": "run,decided,state,evaluated,waiting,rule,alpha,threshold,calibration,model,settings,"
+    "known,covered,mean size,verdict,seconds",
+    "thresholds": "run,NodeEx,EdgeEx,naive,calibration,effective,decided",
+    "drift": "run,distance of scores,new classes watched,mean p,decided",
+    "before-labels": "run,decided,quantity,nodes of the run,calibration nodes,distance,p,state",
     "models": "version,state,trained,network,classes,train,validation,calibration,weights",
     "quarantine": "reason,nodes",
     "corrections": "noticed,node,was,is,why,model",
@@ -31,7 +33,7 @@ HEADERS = {
     "alarm-events": "at,rule,was,is,why,told by",
     "chain": "entry,kind,what,hash,entry before,at,by",
 }
-RATES = ["promised", "own_promised", "singleton_rate", "singleton_hit", "band"]
+RATES = ["promised", "own_promised", "singleton_rate", "singleton_hit", "band", "naive_coverage"]
 JOINED = ["decided_ns", "threshold", "n_calibration"]
 
 
@@ -74,7 +76,8 @@ def test_csv_headers_are_what_they_were(project):
     headers = {name: as_csv(view.read(queries)).splitlines()[0] for name, view in TABLES.items()}
     coverage = HEADERS["coverage"]
     expected = {
-        f"coverage-{slice_}": f"run,promised,{coverage}" for slice_ in ("run", "window", "total")
+        f"coverage-{slice_}": f"run,promised,{coverage},decided,naive covered,naive size"
+        for slice_ in ("run", "window", "total")
     }
     expected |= {f"{name}es" if name == "class" else f"{name}s": f"{name},{coverage},own promise"
                  for name in ("class", "group")}  # fmt: skip
@@ -91,9 +94,10 @@ def test_report_json_has_the_columns_and_what_is_computed_from_them(project, tmp
     keys = {name: list(rows[0]) for name, rows in body["tables"].items() if rows}
     assert keys["coverage-run"] == [*names(tables.coverage), *JOINED, *RATES]
     light = [name for name in names(tables.run) if name not in ("calibration_scores", "watch")]
-    assert keys["runs"] == keys["thresholds"] == light
+    assert keys["thresholds"] == light
+    assert keys["runs"] == [*light, "known", "coverage", "mean_size", "verdict", "seconds"]
     assert json.loads(body["tables"]["runs"][0]["timings"])  # text, as it stands in SQL
-    assert keys["drift"] == ["seq", "distance", "new", "mean_p"]
+    assert keys["drift"] == ["seq", "distance", "new", "mean_p", "decided_ns"]
     assert keys["models"] == [*names(tables.model), "state", "network", "class_count", "weights",
                               "train", "validation", "calibration"]  # fmt: skip
     assert keys["chain"] == [*names(tables.audit), "kind", "what", "at_ns", "actor"]

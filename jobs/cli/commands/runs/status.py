@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ringfence.connector.store.queries.records import ModelRecord
     from ringfence.jobs.views.status import Status
 
-JOB_KEYS = ("job", "trigger", "state", "started", "outcome", "next", "failures_in_a_row")
+JOB_KEYS = ("job", "trigger", "state", "outcome", "next")
 
 
 def status(config: Config = None, as_json: AsJson = False) -> None:
@@ -55,7 +55,7 @@ def print_status(current: Status) -> None:
     _print_models(current.models)
     table(
         "Last runs",
-        ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold", "calibration"),
+        ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold"),
         [
             (
                 run.seq,
@@ -65,7 +65,6 @@ def print_status(current: Status) -> None:
                 run.rule,
                 run.alpha,
                 run.threshold,
-                run.n_calibration,
             )
             for run in current.runs
         ],
@@ -80,15 +79,17 @@ def print_status(current: Status) -> None:
         rows = [(row.reason, row.nodes) for row in current.quarantine]
         table("Quarantine", ("reason", "nodes"), rows)
     if current.schedule:
-        titles = [key.replace("_", " ") for key in JOB_KEYS]
-        table("Schedule", titles, [[row[key] for key in JOB_KEYS] for row in current.schedule])
+        table("Schedule", JOB_KEYS, [[row[key] for key in JOB_KEYS] for row in current.schedule])
+        for row in current.schedule:
+            if row["failures_in_a_row"]:
+                say(f"Job {row['job']} failed {row['failures_in_a_row']} times in a row.")
 
 
 def _print_models(models: Sequence[ModelRecord]) -> None:
     counts = ("train", "validation", "calibration")
     table(
-        "Models",
-        ("version", "state", "trained", "network", "classes", *counts),
+        "Models (data: train / validation / calibration)",
+        ("version", "state", "trained", "network", "classes", "data"),
         [
             (
                 model.version,
@@ -96,7 +97,7 @@ def _print_models(models: Sequence[ModelRecord]) -> None:
                 format_time(model.trained_ns),
                 model.network,
                 len(model.classes),
-                *(model.counts[count] for count in counts),
+                " / ".join(f"{model.counts[count]:,}" for count in counts),
             )
             for model in models
         ],

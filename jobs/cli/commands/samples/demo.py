@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from ringfence.jobs.training.train import TrainReport
 
 
+CONFIG_NAME = "ringfence.toml"
+
+
 def demo(
     folder: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path(".ringfence/demo"),
     nodes: Annotated[int, typer.Option(min=1_000, help="Accounts in the sample graph.")] = 6_000,
@@ -35,9 +38,20 @@ def demo(
             help="End with the dashboard open, until Ctrl-C; by default on a terminal only.",
         ),
     ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config", "-c", help="The ringfence.toml to write; its folder is the demo's."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run everything once on a sample graph: load, train, score arriving batches, audit."""
+    if config is not None and config.name != CONFIG_NAME:
+        raise typer.BadParameter(
+            f"the demo writes a file named {CONFIG_NAME}", param_hint="--config"
+        )
+    folder = folder if config is None else config.parent
     from ringfence.jobs.dashboard.server import somebody_watches
     from ringfence.jobs.samples.demo import run_demo
 

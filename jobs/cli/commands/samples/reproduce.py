@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 QUICK_SEQUENCES = 3
 QUICK_EDGE_SEQUENCES = 2
+DEFAULT_SEED = 7
 TABLES_SHOWN = 3  # on a terminal; README.md in the folder of the results has them all
 
 
@@ -36,7 +37,12 @@ def reproduce(
     output: Annotated[Path, typer.Option("--output", "-o", help="Where results go.")] = Path(
         "docs/reproduction"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of splits, training and sequences.")] = 7,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of splits, training and sequences; 7 by default.")
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", "-c", help="Take the seed of this file's [model].")
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume/--no-resume", help="Go on from what is in the cache.")
     ] = True,
@@ -49,6 +55,8 @@ def reproduce(
     from ringfence.jobs.cli.progress import show_progress
     from ringfence.jobs.reproduce.reproduction import Wanted, run_reproduction
 
+    if seed is None:
+        seed = DEFAULT_SEED if config is None else _seed_of(config)
     if quick:
         sequences, edge_sequences = min(sequences, QUICK_SEQUENCES), QUICK_EDGE_SEQUENCES
         figures = False
@@ -61,6 +69,12 @@ def reproduce(
         print_json(done.as_dict())
     else:
         print_reproduction(done)
+
+
+def _seed_of(config: Path) -> int:
+    from ringfence.jobs.config.load import load
+
+    return load(config).model.seed
 
 
 def print_reproduction(done: Reproduction) -> None:

@@ -20,7 +20,9 @@ MAX_LEFT_OUT_SHOWN = 12
 
 
 def init(
-    output: Annotated[Path, typer.Option("--output", "-o", help="File to write.")] = DEFAULT_OUTPUT,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", "--config", "-c", help="File to write.")
+    ] = DEFAULT_OUTPUT,
     uri: Annotated[
         str,
         typer.Option(help="Server to inspect; `embedded` is the zero-install one of this folder."),

@@ -1,0 +1,128 @@
+"""Tables on a terminal: within its width, whatever names and numbers come; nothing is cut off.
+
+Numbers are never broken. Text wraps; where even that does not fit, each row becomes a list of its
+values, a line each. Control characters in names are shown as escapes: they would move the cursor.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+MIN_TEXT_WIDTH = 8  # below it, text wraps into a column that nobody can read
+GAP = 2  # between columns
+HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction, half characters, line separators
+
+
+def draw_table(
+    title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], width: int
+) -> RenderableType:
+    """Return a table of at most `width` characters, or a list where no table fits."""
+    texts = [[format_value(value) for value in row] for row in rows]
+    numeric = [_is_numeric([row[place] for row in rows]) for place in range(len(columns))]
+    names = [visible(name) for name in columns]
+    needed = sum(
+        _least_width(name, [row[place] for row in texts], numeric[place])
+        for place, name in enumerate(names)
+    )
+    if needed + GAP * len(columns) + 1 <= width:
+        return _as_table(title, names, texts, numeric)
+    return _as_list(title, names, texts)
+
+
+def format_value(value: Any) -> str:
+    """Return a value as a person reads it.
+
+    >>> format_value(None), format_value(0.123456), format_value(12345), format_value("a\\x1b[2J")
+    ('–', '0.1235', '12,345', 'a\\\\x1b[2J')
+    """
+    if value is None:
+        return "–"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
+    return visible(str(value))
+
+
+def visible(text: str, keep: str = "") -> str:
+    """Return text whose control and direction characters are escapes, but for those to keep.
+
+    >>> visible("one\\ntwo\\u202e"), visible("one\\ntwo", keep="\\n") == "one\\ntwo"
+    ('one\\\\ntwo\\\\u202e', True)
+    """
+    return "".join(
+        character
+        if character in keep or unicodedata.category(character) not in HIDDEN
+        else character.encode("unicode_escape").decode()
+        for character in text
+    )
+
+
+def _as_table(
+    title: str, names: Sequence[str], texts: Sequence[Sequence[str]], numeric: Sequence[bool]
+) -> RenderableType:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(
+        title=Text(visible(title)) if title else None,
+        title_justify="left",
+        title_style="bold",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1),
+    )
+    for name, is_numeric in zip(names, numeric, strict=True):
+        drawn.add_column(
+            Text(name),
+            justify="right" if is_numeric else "left",
+            no_wrap=is_numeric and " " not in name,
+            overflow="fold",
+        )
+    for row in texts:
+        drawn.add_row(*map(Text, row))
+    return drawn
+
+
+def _as_list(title: str, names: Sequence[str], texts: Sequence[Sequence[str]]) -> RenderableType:
+    """Each row as lines of name and value, with an empty line after it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    drawn = Table(
+        title=Text(visible(title)) if title else None,
+        title_justify="left",
+        title_style="bold",
+        box=None,
+        show_header=False,
+        pad_edge=False,
+    )
+    drawn.add_column(max_width=24, overflow="fold", style="dim")
+    drawn.add_column(overflow="fold")
+    for row in texts:
+        for name, text in zip(names, row, strict=True):
+            drawn.add_row(Text(name), Text(text))
+        drawn.add_row("", "")
+    return drawn
+
+
+def _is_numeric(values: Sequence[Any]) -> bool:
+    known = [value for value in values if value is not None]
+    return bool(known) and all(isinstance(value, int | float) for value in known)
+
+
+def _least_width(name: str, texts: Sequence[str], numeric: bool) -> int:
+    """What a column can't do without: its numbers whole, its words if they are short."""
+    from rich.cells import cell_len
+
+    head = max((cell_len(word) for word in name.split()), default=0)
+    longest = max(map(cell_len, texts), default=0)
+    if numeric:
+        return max(head, longest)
+    return max(min(head, 2 * MIN_TEXT_WIDTH), min(longest, MIN_TEXT_WIDTH))

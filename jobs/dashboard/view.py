@@ -1,0 +1,46 @@
+"""What an address asks of a page: a range of time, and columns and order of its tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.jobs.dashboard.address import Address, page_address
+from ringfence.jobs.dashboard.dependencies import queries_of
+from ringfence.jobs.dashboard.shown_table import ShownTable, show_table
+from ringfence.jobs.dashboard.time_range import TimeRange, histories, time_range
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """A request as pages take it.
+
+    `queries` are of all there is; `history` and `series` of the range that was asked for, with its
+    newest rows and with rows spread over it.
+    """
+
+    address: Address
+    queries: ProjectQueries
+    history: ProjectQueries
+    series: ProjectQueries
+
+    def tables(self, *names: str) -> list[ShownTable]:
+        """Return the named tables within the range."""
+        return [show_table(self.history, self.address, name) for name in names]
+
+    def range(self) -> TimeRange:
+        """Return the range picker."""
+        return time_range(self.queries, self.history, self.address)
+
+
+def view_of(request: Request) -> View:
+    """Return what a request asks for; the answer is 400 where that can't be read."""
+    queries = queries_of(request)
+    address = page_address(request.url.path, request.query_params.multi_items())
+    return View(address, queries, *histories(queries, address))
+
+
+PageView = Annotated[View, Depends(view_of)]
