@@ -13,7 +13,7 @@ USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-coverage test-fast test-slow test-statistics test-count lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
+.PHONY: help demo test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
   screenshots docs lock clean
 
 help: ## this list
@@ -45,6 +45,9 @@ test-slow: $(VENV)/.dev ## the slow tests, with those that take minutes and thos
 
 test-statistics: $(VENV)/.dev ## the simulated sequences that make test leaves out
 	$(BIN)/python -m pytest -m statistics $(ARGS)
+
+test-wheel: $(VENV)/.dev ## wheel and sdist; the wheel's own demo and dashboard on every Python from 3.11 to 3.13 there is
+	$(BIN)/python -m tests.packaging.try_wheel --uv $(UV)
 
 test-count: $(VENV)/.dev ## how many tests each marker and each folder has
 	$(BIN)/python -m tests.count
@@ -82,8 +85,11 @@ bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score
 bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
 	$(BIN)/python benchmarks/audit_pages.py
 
-docs: $(VENV)/.dev ## the pages that are made from the code
+docs: $(VENV)/.dev ## the documentation as a site in build/site, with the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config.reference > docs/configuration.md
+	$(BIN)/python docs/site/figures.py
+	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees -c docs/site . build/site
+	@echo "build/site/index.html"
 
 reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
 	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)

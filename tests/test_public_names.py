@@ -62,3 +62,24 @@ def test_a_project_opens_from_its_file_and_gives_frames(grown, tmp_path):
     assert list(sets.columns)[:5] == ["key", "classes", "size", "class", "covered"]
     assert (sets["size"] == sets["classes"].map(len)).all()
     assert set(opened.coverage()["slice"]) == {"run", "total"}
+    _is_the_graph(opened.to_pyg(), grown)
+
+
+def _is_the_graph(data, grown):
+    """PyG's view of the mirror has the nodes, features, classes and neighbours of the graph."""
+    rows = grown.workspace.graph.read(
+        "MATCH (n:Account) RETURN n.id AS id, n.features AS features, n.kind AS kind, "
+        "COUNT { MATCH (n)-[:PAID]-(m) WHERE m <> n RETURN DISTINCT m } AS around"
+    )
+    assert sorted(data.keys_of_nodes) == sorted(row["id"] for row in rows)
+    place = {key: i for i, key in enumerate(data.keys_of_nodes)}
+    degrees = data.edge_index[0].bincount(minlength=data.num_nodes)
+    for row in rows:
+        at = place[row["id"]]
+        assert data.x[at].tolist() == pytest.approx(list(row["features"]), abs=1e-6)
+        assert int(degrees[at]) == row["around"]
+        named = data.class_names[data.y[at]] if data.y[at] >= 0 else None
+        assert named == row["kind"]
+    masks = (data.train_mask, data.val_mask, data.calibration_mask)
+    assert sum(int(mask.sum()) for mask in masks) == int((data.y >= 0).sum())
+    assert not (masks[0] & masks[2]).any()

@@ -35,6 +35,7 @@ JOBS: dict[str, dict[str, str]] = {
     "what they share; demo and reproduction": {
         "config": "ringfence.toml",
         "project": "workspace, session, API",
+        "telemetry": "run ids, logs, traces",
         "views": "tables, charts, renderers",
         "samples": "demo, sample graph",
         "reproduce": "the paper's experiments",

@@ -37,6 +37,7 @@ from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
+from ringfence.jobs.telemetry.traced_run import note_step, traced
 from ringfence.models.promise.strata import group_of_band
 
 DAY_NS = 86_400 * NANOSECONDS
@@ -71,6 +72,7 @@ class AuditReport:
         return worst_promise(self.total, [row for row in self.rows if row.own_promise])
 
 
+@traced("audit")
 def run_audit(
     workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
 ) -> AuditReport:
@@ -79,19 +81,24 @@ def run_audit(
         writer = session.writer
         require_sound_record(writer)
         _require_mapping(workspace)
+        note_step("recover")
         new, changed = _record_classes(workspace, writer, progress)
         corrected = correct_all(workspace, writer)
         _record_new_groups(workspace, writer, progress)
         fault_points.reach("labels read")
+        note_step("read classes")
         rows = count_coverage(workspace.store, workspace.settings)
         fault_points.reach("before coverage")
+        note_step("count coverage")
         coverage.record_coverage(writer, rows)
         stored = coverage.stored(workspace.store, workspace.project)
         fault_points.reach("coverage in sql")
         coverage_audits.write_coverage(workspace.graph, writer.lease, stored)
         fault_points.reach("coverage in graph")
+        note_step("write coverage")
         advise_now_and_then(workspace, writer)
         alarms = raise_alarms(writer, workspace.settings)
+        note_step("alarms")
     return AuditReport(new, changed, corrected, tuple(rows), alarms)
 
 

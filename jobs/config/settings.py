@@ -24,6 +24,7 @@ from ringfence.jobs.config.neo4j import Neo4jSettings
 from ringfence.jobs.config.schedule import ScheduleSettings
 from ringfence.jobs.config.section import Section
 from ringfence.jobs.config.serve import ServeSettings
+from ringfence.jobs.config.telemetry import TelemetrySettings
 
 __all__ = [
     "SECRETS",
@@ -40,6 +41,7 @@ __all__ = [
     "ScheduleSettings",
     "ServeSettings",
     "Settings",
+    "TelemetrySettings",
     "tables",
 ]
 
@@ -59,6 +61,7 @@ class Settings(Section):
     alarms: AlarmSettings = Field(default_factory=AlarmSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+    telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
@@ -84,6 +87,6 @@ def _secrets(kind: type[Section]) -> set[str]:
     }
 
 
-DECIDES_NO_SET: Any = {"alarms": True, "schedule": True, "serve": True}
+DECIDES_NO_SET: Any = {"alarms": True, "schedule": True, "serve": True, "telemetry": True}
 SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
 """The settings of each table that come from the environment only."""

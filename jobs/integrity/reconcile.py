@@ -21,6 +21,7 @@ from ringfence.jobs.project.session import Session, lease_session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all, find_all
 from ringfence.jobs.scoring.evaluated import mark_evaluated
+from ringfence.jobs.telemetry.traced_run import traced
 
 MAX_EXAMPLES = 20
 
@@ -46,6 +47,7 @@ class ReconcileReport:
         return not found and self.mirror.clean
 
 
+@traced("reconcile")
 def run_reconcile(
     workspace: Workspace,
     *,

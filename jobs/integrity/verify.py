@@ -12,6 +12,7 @@ from ringfence.jobs.integrity.graph_check import KINDS, find_differences
 from ringfence.jobs.integrity.graph_record_check import find_graph_record_edits
 from ringfence.jobs.integrity.record_check import find_edits
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.telemetry.traced_run import traced
 
 MAX_LISTED_PROBLEMS = 20  # of one kind; of the others only the number is told
 
@@ -27,6 +28,7 @@ class Verification:
     problems: tuple[str, ...]
 
 
+@traced("verify")
 def run_verification(workspace: Workspace, *, with_py2neo: bool = False) -> Verification:
     """Check the chain, its anchor, every run, model and prediction, and the graph against SQL.
 

@@ -32,6 +32,9 @@ from ringfence.jobs.worklist.request import filter_of
 from ringfence.jobs.worklist.table import require_class
 
 if TYPE_CHECKING:
+    from torch_geometric.data.data import Data
+    from torch_geometric.data.hetero_data import HeteroData
+
     from ringfence.jobs.lifecycle.promotion import PromotionReport
     from ringfence.jobs.scoring.score import RunReport
     from ringfence.jobs.training.train import TrainReport
@@ -125,6 +128,18 @@ class Project:
         """Return the rows of a reading Cypher query."""
         with open_workspace(self.settings) as workspace:
             return pd.DataFrame([row.data() for row in workspace.graph.read(cypher)])
+
+    def to_pyg(self) -> Data | HeteroData:
+        """Return the graph as the mirror has it: PyG's `Data`, with several labels `HeteroData`.
+
+        Nodes have `x`, `y` (-1 where the class is not known), `created_ns`, `keys_of_nodes` and,
+        once there is a model, `train_mask`, `val_mask` and `calibration_mask`. With several labels
+        `x` is encoded as the model in use does it. All of it is a copy.
+        """
+        from ringfence.jobs.training.pyg_data import load_pyg
+
+        with open_workspace(self.settings) as workspace:
+            return load_pyg(workspace)
 
     def figure(self, name: str = "coverage") -> Any:
         """Return a plotly figure: coverage, cumulative, sizes, classes, groups, thresholds."""

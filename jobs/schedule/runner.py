@@ -37,6 +37,7 @@ from ringfence.jobs.schedule.config_file import ConfigFile
 from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import describe_error, log_event
 from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
+from ringfence.jobs.telemetry.run_id import run_scope
 
 
 class Stopped(Exception):
@@ -102,8 +103,9 @@ class JobRunner:
             return
         if claim is not None:
             self.held[job] = claim
-            self._log(logging.INFO, "started", job)
-            self._close(job, self._run(job))
+            with run_scope():  # its lines and its trace have one id
+                self._log(logging.INFO, "started", job)
+                self._close(job, self._run(job))
 
     def close_failed(self, job: str, error: BaseException) -> None:
         """Close a job that ended by an exception that is no `RingfenceError`.

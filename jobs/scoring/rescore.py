@@ -23,6 +23,7 @@ from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.decided import predictions
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.telemetry.traced_run import traced
 
 NO_GUARANTEE = (
     "no guarantee: the promise holds for a node's first set only; these are kept apart and count "
@@ -40,6 +41,7 @@ class RescoreReport:
     guarantee: str = NO_GUARANTEE
 
 
+@traced("rescore")
 def run_rescoring(
     workspace: Workspace,
     keys: Sequence[str],

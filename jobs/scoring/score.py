@@ -29,6 +29,7 @@ from ringfence.jobs.scoring.due import DueNodes
 from ringfence.jobs.scoring.evaluate import decide_due
 from ringfence.jobs.scoring.evaluated import mark_evaluated
 from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.telemetry.traced_run import traced
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,7 @@ class RunReport:
         return {field.name: getattr(self, field.name) for field in fields(self)} | {"run": columns}
 
 
+@traced("score")
 def run_scoring(
     workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
 ) -> RunReport:

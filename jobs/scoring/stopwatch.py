@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+from ringfence.jobs.telemetry.traced_run import note_step
+
 
 @dataclass(slots=True)
 class Stopwatch:
@@ -14,7 +16,8 @@ class Stopwatch:
     started: float = field(default_factory=time.perf_counter)
 
     def lap(self, step: str) -> None:
-        """Charge the time since the last lap to `step`."""
+        """Charge the time since the last lap to `step`, which is one of the run's trace too."""
         now = time.perf_counter()
         self.seconds[step] = round(self.seconds.get(step, 0.0) + now - self.started, 4)
         self.started = now
+        note_step(step)

@@ -30,6 +30,7 @@ from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYP
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
+from ringfence.jobs.telemetry.traced_run import note_step, traced
 from ringfence.jobs.training.class_promise import plan_promise
 from ringfence.jobs.training.comparison import compare_and_record
 from ringfence.jobs.training.fit import (
@@ -89,6 +90,7 @@ class TrainReport:
     not_compared: str = ""
 
 
+@traced("train")
 def run_training(
     workspace: Workspace,
     progress: ReadProgress = lambda _what, _done, _all: None,
@@ -106,6 +108,7 @@ def run_training(
     with write_session(workspace, progress) as session:
         before = find_active_manifest(workspace.store, workspace.project)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
+        note_step("read")
         drawn = draw_holdout(mirror, configured_holdout(settings))
         plan = plan_promise(settings, count_labelled(mirror, drawn.rows))
         announced = (*plan.sentences, *([drawn.sentence] if drawn.sentence else []))
@@ -113,6 +116,7 @@ def run_training(
             announce(sentence)
         split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
         fitted = fit_network(workspace, mirror, split, on_epoch, plan.class_weights)
+        note_step("fit")
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
         promise = settle_promise(workspace, mirror, split, fitted)
@@ -129,10 +133,12 @@ def run_training(
         members = list_members(mirror, split)
         state = record_model(session.writer, version, manifest, digest, members, promote)
         save_graph(workspace, mirror)
+        note_step("record")
         active = None if before is None else str(json.loads(before)["version"])
         holdout, not_compared = _compare(
             workspace, session, mirror, drawn, version, active, progress
         )
+        note_step("compare")
     report = _report(settings, version, mirror.size, split, fitted, naive)
     return replace(
         report,

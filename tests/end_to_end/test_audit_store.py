@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from sqlalchemy import make_url, select, text
@@ -132,17 +131,6 @@ def test_views_and_tables_answer(filled):
         ).first()
     assert str(row.decided_at).startswith("20")
     assert row.promised == pytest.approx(0.9)
-
-
-def test_the_grafana_example_asks_for_columns_that_exist(filled):
-    store, _ = filled
-    page = json.loads(
-        (Path(__file__).resolve().parents[2] / "examples/grafana-dashboard.json").read_text()
-    )
-    for panel in page["panels"]:
-        query = panel["targets"][0]["rawSql"].replace("$project", "p")
-        with store.reading() as connection:
-            connection.execute(text(query.replace("$__timeFilter(decided_at)", "1 = 1"))).all()
 
 
 def test_nothing_on_a_page_scans_the_predictions(filled):

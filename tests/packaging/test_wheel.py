@@ -4,23 +4,24 @@ The environment sees this one's dependencies by a path file. Path files inside t
 read, so the editable install of ringfence that the tests run on stays out of it.
 """
 
-import os
-import shutil
-import subprocess
 import sys
 import sysconfig
-import zipfile
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[2]
-ROOMS = ("connector", "jobs", "migrations", "models")
+from tests.packaging.distribution import (
+    build,
+    copy_of_the_tracked_files,
+    product_files,
+    run,
+    wheel_contents,
+)
+
 SCRIPTS = {
     "connector/neo4j/embedded/jvm.py",  # the main of the server's process: it starts a JVM
     "migrations/sql/env.py",  # Alembic runs it inside a migration
 }
-BUILD = "import sys; from setuptools import build_meta; build_meta.build_wheel(sys.argv[1])"
 IMPORT = """
 import importlib, pathlib, sys
 import ringfence
@@ -33,49 +34,11 @@ print(len(sys.argv) - 1)
 """
 
 
-def run(*command, cwd):
-    """Run a command that sees nothing of the tests' own environment variables."""
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    return subprocess.run(
-        [*map(str, command)], cwd=cwd, env=clean, capture_output=True, text=True, check=False
-    )
-
-
-def tracked():
-    """Names of the files that git knows and that are there."""
-    told = subprocess.run(
-        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    names = [name for name in told.stdout.split("\0") if name]
-    return [name for name in names if (ROOT / name).is_file() and not (ROOT / name).is_symlink()]
-
-
-def product_files():
-    roots = (*ROOMS, "__init__.py", "__main__.py", "py.typed")
-    return {name for name in tracked() if name.split("/")[0] in roots}
-
-
 def module_names(names):
     """What `import` calls the modules of these files."""
     paths = [Path("ringfence", name) for name in sorted(names) if name.endswith(".py")]
     paths = [path.parent if path.stem == "__init__" else path.with_suffix("") for path in paths]
     return [".".join(path.parts) for path in paths]
-
-
-def copy_of_the_tracked_files(folder):
-    """A source without an earlier build's leftovers, which setuptools would put into the wheel."""
-    for name in tracked():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-    return folder
-
-
-def build(source, into):
-    into.mkdir()
-    done = run(sys.executable, "-c", BUILD, into, cwd=source)
-    assert done.returncode == 0, done.stderr[-3000:]
-    (wheel,) = into.glob("*.whl")
-    return wheel
 
 
 def install(wheel, folder):
@@ -103,8 +66,7 @@ def programs(wheel, tmp_path_factory):
 
 
 def test_the_wheel_holds_the_tracked_files_of_the_package_and_no_others(wheel):
-    with zipfile.ZipFile(wheel) as archive:
-        held = [name for name in archive.namelist() if ".dist-info/" not in name]
+    held = [name for name in wheel_contents(wheel) if ".dist-info/" not in name]
     assert set(held) == {f"ringfence/{name}" for name in product_files()}
     for kind in (".html", ".css", ".js", ".cypher", ".mako", ".typed", "jars.lock"):
         assert [name for name in held if name.endswith(kind)], kind

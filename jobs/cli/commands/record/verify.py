@@ -22,7 +22,7 @@ def verify(
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check that everything on record is still what was decided (exit 1: something is not)."""
+    """Check that everything on record is still what was decided (exit 4: something is not)."""
     with open_with_progress(config, "verifying") as (workspace, _):
         from ringfence.jobs.integrity.verify import run_verification
 

@@ -34,7 +34,7 @@ def schedule(config: Configs = None, check: Check = False, as_json: AsJson = Fal
 
     Exit 3: the scheduler is dead, start it again.
     """
-    from ringfence.jobs.schedule.logs import configure_logging
+    from ringfence.jobs.telemetry.log_lines import configure_logging
 
     projects = _load(config)
     if check:

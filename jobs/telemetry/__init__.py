@@ -1,0 +1,1 @@
+"""What a run tells while it works: its id, log lines, a trace."""

@@ -1,0 +1,154 @@
+"""Container file, systemd units and Kubernetes manifests: whole, without secrets, and ours.
+
+Nothing here is built, started or applied: the machine has no container engine, no systemd that runs
+and no cluster. What can be checked without them is.
+"""
+
+import re
+import shlex
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import typer
+import yaml
+
+from ringfence.jobs.cli.app import app
+from ringfence.jobs.config.load import load
+from ringfence.jobs.config.settings import SECRETS
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+UNITS = sorted((EXAMPLES / "systemd").glob("ringfence*"))
+MANIFESTS = {
+    path.name: [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
+    for path in sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
+}
+SECRET_VARIABLES = {
+    f"RINGFENCE_{section}_{name}".upper() for section, names in SECRETS.items() for name in names
+}
+
+
+def parse(words):
+    """Let the command line read a verb and its options, without running it; wrong ones raise."""
+    command = typer.main.get_command(app)
+    verb, *rest = words
+    found = command.get_command(typer.Context(command), verb)
+    assert found is not None, f"no verb {verb!r}"
+    found.make_context(verb, list(rest))
+
+
+def pod_specs():
+    for name, objects in MANIFESTS.items():
+        for one in objects:
+            spec = one.get("spec", {})
+            spec = spec.get("jobTemplate", {}).get("spec", spec)
+            if "template" in spec:
+                yield f"{name}: {one['metadata']['name']}", spec["template"]["spec"]
+
+
+def given_values(container):
+    return {one["name"]: one.get("value") for one in container.get("env", ())}
+
+
+def test_there_are_manifests_for_both_ways_of_running():
+    kinds = {one["kind"] for objects in MANIFESTS.values() for one in objects}
+    assert kinds == {"ConfigMap", "CronJob", "Deployment", "PersistentVolumeClaim", "Service"}
+    assert all(one["apiVersion"] for objects in MANIFESTS.values() for one in objects)
+
+
+def test_every_pod_runs_a_verb_of_ours_without_rights():
+    specs = dict(pod_specs())
+    assert len(specs) == 5
+    for name, spec in specs.items():
+        (container,) = spec["containers"]
+        parse(container["args"])
+        context = container["securityContext"]
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert context["readOnlyRootFilesystem"] is True, name
+        assert context["capabilities"]["drop"] == ["ALL"], name
+        assert container["resources"]["limits"]["memory"], name
+        mounted = {one["name"] for one in container["volumeMounts"]}
+        assert mounted == {one["name"] for one in spec["volumes"]}, name
+
+
+def test_secrets_come_from_a_secret_and_stand_in_no_manifest():
+    for name, spec in pod_specs():
+        for container in spec["containers"]:
+            for one in container["env"]:
+                if one["name"] in SECRET_VARIABLES:
+                    assert set(one) == {"name", "valueFrom"}, (name, one["name"])
+            assert SECRET_VARIABLES & set(given_values(container)), name
+    assert not [one for objects in MANIFESTS.values() for one in objects if one["kind"] == "Secret"]
+
+
+def test_a_secret_in_a_manifest_would_be_noticed():
+    """The negative control."""
+    container = {"env": [{"name": "RINGFENCE_NEO4J_PASSWORD", "value": "hunter2"}]}
+    assert {"RINGFENCE_NEO4J_PASSWORD"} == SECRET_VARIABLES & set(given_values(container))
+    assert set(container["env"][0]) != {"name", "valueFrom"}
+
+
+def test_the_configuration_in_the_config_map_is_one_that_ringfence_reads(tmp_path, monkeypatch):
+    (config,) = [one for one in MANIFESTS["configuration.yaml"] if one["kind"] == "ConfigMap"]
+    for name in list(SECRET_VARIABLES):
+        monkeypatch.delenv(name, raising=False)
+    file = tmp_path / "ringfence.toml"
+    file.write_text(config["data"]["ringfence.toml"], "utf-8")
+    settings = load(file)
+    assert settings.audit.url.startswith("postgresql+psycopg://")
+    assert str(settings.engine.folder) == "/srv/ringfence"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda path: path.name)
+def test_a_unit_starts_verbs_of_ours_and_holds_no_secret(unit):
+    text = unit.read_text("utf-8")
+    started = re.findall(r"^ExecStart=(.+)$", text, re.MULTILINE)
+    for line in started:
+        program, *words = shlex.split(line)
+        assert program == "/srv/ringfence/venv/bin/ringfence"
+        parse(words)
+    assert bool(started) == (unit.suffix == ".service")
+    assert not re.search(r"^Environment=.*(PASSWORD|KEY|TOKEN|SECRET)", text, re.MULTILINE)
+    if started:
+        assert "EnvironmentFile=/etc/ringfence/secrets.env" in text
+        assert "NoNewPrivileges=true" in text
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="there is no systemd-analyze")
+def test_systemd_finds_nothing_wrong_with_the_units(tmp_path):
+    program = tmp_path / "ringfence"
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    units = []
+    for unit in UNITS:
+        text = unit.read_text("utf-8")
+        text = text.replace("/srv/ringfence/venv/bin/ringfence", str(program))
+        units.append(tmp_path / unit.name)
+        units[-1].write_text(text, "utf-8")
+    done = verify(units)
+    assert (done.returncode, done.stderr) == (0, "")
+    wrong = tmp_path / "wrong.service"  # the negative control
+    wrong.write_text(units[0].read_text("utf-8").replace("[Service]", "[Service]\nRestart=maybe"))
+    assert verify([wrong]).stderr
+
+
+def verify(units):
+    return subprocess.run(
+        ["systemd-analyze", "verify", "--man=no", "--recursive-errors=no", *map(str, units)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+
+def test_the_container_runs_a_verb_of_ours_as_nobody_in_particular():
+    text = (EXAMPLES / "container/Containerfile").read_text("utf-8")
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    words = {line.split()[0] for line in lines}
+    assert words <= {"FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL",
+                     "ENTRYPOINT", "CMD"}  # fmt: skip
+    assert lines[-2] == 'ENTRYPOINT ["ringfence"]'
+    parse(re.findall(r'"([^"]+)"', lines[-1]))
+    assert re.search(r"^USER [1-9]\d+$", text, re.MULTILINE)
+    assert not re.search(r"^(ENV|ARG) .*(PASSWORD|KEY|TOKEN|SECRET)", text, re.MULTILINE)
+    for source in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):
+        assert (EXAMPLES.parent / source).exists(), source
