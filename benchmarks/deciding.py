@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import event, text
+from sqlalchemy import event, make_url, text
 
 from benchmarks.measuring import cpu_seconds, keep, show
 from ringfence.connector.prediction_table import PredictionTable
@@ -77,10 +77,11 @@ def measure(nodes: int, way: str, name: str) -> dict[str, Any]:
         use_statements(name)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        url = f"sqlite:///{Path(folder) / 'audit.db'}"
+        address = make_url(f"sqlite:///{Path(folder) / 'audit.db'}")
         if name == "postgresql":
-            url = stack.enter_context(postgres(seed=0))
-        store = open_store(url)
+            address = make_url(stack.enter_context(postgres(seed=0)))
+        bare = address._replace(password=None).render_as_string()
+        store = open_store(bare, None if address.password is None else str(address.password))
         stack.callback(store.close)
         prepare(store)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

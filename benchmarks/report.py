@@ -35,7 +35,7 @@ TITLES = {
     "reach": "How far a change reaches in APPNP",
     "reading": "Reading a whole graph",
     "writing": "Writing prediction sets",
-    "deciding": "A run's predictions into SQL",
+    "deciding": "A run's predictions and worklist into SQL",
     "run": "A whole run with 1,000 new nodes",
     "gds": "A run beside a full cycle of GDS",
     "scale": "From ten thousand nodes to ten million",
@@ -73,8 +73,9 @@ NOTES = {
     "the server touches the same values in one query and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
     "rounds, ratios taken within a round.",
-    "deciding": "CPU seconds of one thread inside the transaction on SQLite, the better of two "
-    "processes; `more MB` is what the process grew by. Both ways write the same bytes.",
+    "deciding": "Predictions, digests and worklist entries inside the transaction that decides "
+    "a run: CPU seconds of ringfence's process, the better of two (SQLite works in that process, "
+    "PostgreSQL's server does not); `more MB` is what it grew by. All ways write the same bytes.",
     "run": "Warm, in one process. Seconds on the clock, the fastest of four batches; five "
     "relationships and 64 features "
     "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
@@ -168,8 +169,8 @@ COLUMNS: dict[str, dict[str, str]] = {
     },
     "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
     "deciding": {
-        "way": "way", "nodes": "nodes", "classes": "classes", "cpu_seconds": "CPU s", "x": "x",
-        "more_mb": "more MB",
+        "store": "store", "way": "way", "nodes": "nodes", "classes": "classes",
+        "entries": "worklist entries", "cpu_seconds": "CPU s", "x": "x", "more_mb": "more MB",
     },
     "run": {
         "nodes": "nodes", "relationships": "relationships", "network": "network", "score": "score",

@@ -41,7 +41,7 @@ def covered_counts(rule, count, n, m, alpha, seed):
 
 
 def one_rank_up(known, alpha):
-    return known.sort().values[rank(len(known), alpha)]
+    return np.sort(known)[rank(len(known), alpha)]
 
 
 def law_p_value(counts, n, m, alpha):
