@@ -27,9 +27,11 @@ ROTATION_NAMES = ("next key written", "key rotated")
 """Places of `ringfence rekey`, which no run reaches."""
 PROMOTION_NAMES = ("before promotion", "inside promotion", "promoted")
 """Places of `ringfence promote` and `ringfence rollback`, which no run reaches."""
+SHADOW_NAMES = ("before shadow", "inside shadow")
+"""Places of a run's shadow part, after the run is closed: reached where there is a candidate."""
 
 
 def reach(name: str) -> None:
     """Tell the fault harness, where one listens, that the run is at the place called `name`."""
-    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES:
+    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES + SHADOW_NAMES:
         raise ValueError(f"{name!r} is no fault point")

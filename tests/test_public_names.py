@@ -62,6 +62,9 @@ def test_a_project_opens_from_its_file_and_gives_frames(grown, tmp_path):
     assert list(sets.columns)[:5] == ["key", "classes", "size", "class", "covered"]
     assert (sets["size"] == sets["classes"].map(len)).all()
     assert set(opened.coverage()["slice"]) == {"run", "total"}
+    assert opened.models()[["state", "runs", "shadow_nodes"]].to_numpy().tolist() == [
+        ["active", 1, None]
+    ]
     _is_the_graph(opened.to_pyg(), grown)
 
 

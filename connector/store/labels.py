@@ -28,6 +28,7 @@ from ringfence.connector.records import KnownClass, Label, NoticedLabel
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.shadow.sets import cover_shadow_sets
 from ringfence.connector.store.tables import further_set, label, prediction, run
 from ringfence.connector.store.worklist.entries import mark_known
 from ringfence.connector.store.writer import Writer
@@ -151,6 +152,7 @@ def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
         _update_predictions(connection, project, now, labels)
         _update_further_sets(connection, project, labels)
         mark_known(connection, project, [one.node_key for one in labels])
+        cover_shadow_sets(connection, project, labels)
         connection.execute(
             insert(label),
             [

@@ -24,6 +24,10 @@ from sqlalchemy import (
 from ringfence.connector.records import NO_OPTIONS
 from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.lifecycle.tables import comparison as comparison
+from ringfence.connector.store.shadow.tables import consulted as consulted
+from ringfence.connector.store.shadow.tables import shadow_coverage as shadow_coverage
+from ringfence.connector.store.shadow.tables import shadow_run as shadow_run
+from ringfence.connector.store.shadow.tables import shadow_set as shadow_set
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
 from ringfence.connector.store.thresholds.tables import threshold as threshold
@@ -88,9 +92,8 @@ joined = Table(
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     Index("joined_by_run", "project", "seq"),
 )
-"""Evaluated nodes whose class counts since run `seq`: they answer for an adaptive level and, where
-calibration is not frozen, calibrate. `label` is the class that they joined with; the prediction has
-the newest one."""
+"""Evaluated nodes whose class counts since run `seq`, for an adaptive level and, where calibration
+lives, as calibration nodes. `label` is what they joined with; the prediction has the newest."""
 
 correction = Table(
     "correction",
@@ -110,8 +113,7 @@ correction = Table(
 )
 """Classes of calibration nodes that changed in the graph after the training; the newest row counts.
 
-Without a `label` the node is out of the calibration; so it is with a class that the model never
-saw."""
+Without a `label`, or with a class that the model never saw, the node is out of the calibration."""
 
 run = Table(
     "run",
@@ -335,9 +337,8 @@ quarantine = Table(
     Column("kind", Text, nullable=False, server_default="node"),
     PrimaryKeyConstraint("project", "element_id"),
 )
-"""Nodes that could not be used, each with its reason; and relationships without a usable time.
-
-The latter (`kind` = relationship) are read all the same; `node_key` is the node they start at."""
+"""Nodes that could not be used, each with its reason; and relationships without a usable time:
+these (`kind` = relationship) are read all the same, `node_key` is the node they start at."""
 
 rescore = Table(
     "rescore",

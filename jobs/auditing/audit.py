@@ -22,6 +22,7 @@ from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
 from ringfence.connector.store.models import active_manifest, class_names, manifest_of
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
+from ringfence.connector.store.shadow.coverage import record_shadow_coverage
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
@@ -93,6 +94,7 @@ def run_audit(
         coverage.record_coverage(writer, rows)
         stored = coverage.stored(workspace.store, workspace.project)
         fault_points.reach("coverage in sql")
+        record_shadow_coverage(writer)
         coverage_audits.write_coverage(workspace.graph, writer.lease, stored)
         fault_points.reach("coverage in graph")
         note_step("write coverage")

@@ -74,6 +74,11 @@ class ModelSettings(Section):
         "model beats largest class and boosted trees, or not: beyond its 95 % interval. `auto`: "
         'macro_f1 under `[conformal] promise = "class"`, accuracy otherwise.',
     )
+    shadow: bool = Field(
+        False,
+        description="The newest candidate scores the nodes of every run too. Its sets stay in SQL, "
+        "beside those in force; their coverage and size are shown by `ringfence models`.",
+    )
     train: Fraction01 = Field(0.5, description="Share of the other labelled nodes to train on.")
     validation: Fraction01 = Field(0.2, description="Share of them for early stopping.")
     calibration: Fraction01 = Field(0.3, description="Share of them kept for calibration alone.")

@@ -29,6 +29,8 @@ def find_joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str
 
 
 def _learnt_edits(reader: RecordReader) -> Iterator[str]:
-    """Yield the versions that a node of their own training joined: no promise rests on such."""
+    """Yield the versions that nodes joined which must not calibrate them."""
     for version, role, nodes in reader.joined_members():
         yield f"joined: {nodes} nodes calibrate {version} that were {role} nodes of its training"
+    for version, nodes in reader.consulted_joined():
+        yield f"joined: {nodes} nodes calibrate {version} of runs that helped to choose it"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from scipy.stats import beta
@@ -22,6 +22,7 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord
 from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.comparison import holdout_report, newest_of
+from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
 from ringfence.jobs.project.promise import FIRST_TERMS, MANIFEST_KEY
 from ringfence.jobs.views.charts import score_distances
@@ -72,6 +73,7 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
     )
     drift = _drift(queries, model.version)
     newest = newest_of(comparisons_of(store, project), model.version)
+    shadow = read_shadows(store, project).get(model.version)
     sections = (
         Section("Model", _model_rows(model)),
         Section("Data", _data_rows(model)),
@@ -79,13 +81,14 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
         Section("Promise", _promise_rows(model)),
         Section("In use", life or (("never", "the version is a candidate"),)),
         Section("Since then", _since_rows(summary, len(corrected), drift)),
+        *_shadow_section(shadow),
         Section("Known limits", _limit_rows(model, summary)),
     )
     facts = {
         "version": model.version,
         "project": project,
         "state": model.state,
-        "summary": summary.as_json(),
+        "summary": replace(summary, shadow=shadow).as_json(),
         "corrected_calibration_nodes": len(corrected),
         "drift_of_scores": drift,
         "sections": {one.title: [list(row) for row in one.rows] for one in sections},
@@ -206,6 +209,13 @@ def _since_rows(summary: VersionSummary, corrected: int, drift: float | None) ->
             else f"{drift:.3f} between its first and its last run (earth mover's distance)",
         ),
     )
+
+
+def _shadow_section(shadow: ShadowSummary | None) -> tuple[Section, ...]:
+    """What the version's sets beside those of others showed; nothing where it made none."""
+    if shadow is None:
+        return ()
+    return (Section("In the shadow of another version", (("found", shadow.words),)),)
 
 
 def _limit_rows(model: ModelRecord, summary: VersionSummary) -> Rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ringfence.connector.errors import ModelError
@@ -17,6 +17,7 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
 from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.comparison import holdout_metric, warnings_of
+from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +27,8 @@ class VersionSummary:
     `coverage` is over the nodes of known class that it evaluated, at its runs' first alpha, and
     `verdict` the worst word about it; both None before an audit. `accuracy` is that on calibration
     nodes at the training, None where an older version did not keep it; `on_holdout` says how it
-    did in its newest comparison, empty where it was never compared.
+    did in its newest comparison, empty where it was never compared. `shadow` is what its sets
+    beside those of other versions show, None where it made none.
     """
 
     version: str
@@ -47,10 +49,14 @@ class VersionSummary:
     verdict: str | None
     in_use_since: str | None
     reason: str | None
+    shadow: ShadowSummary | None = None
 
     def as_json(self) -> dict[str, Any]:
         """Return the values under the keys of `ringfence models --json`."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        shadow = None if self.shadow is None else self.shadow.as_json()
+        return {field.name: getattr(self, field.name) for field in fields(self)} | {
+            "shadow": shadow
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +90,12 @@ def read_versions(store: Store, project: str) -> ModelVersions:
     migrate.require_sql(store)
     queries = ProjectQueries(store, project)
     activations, totals, done = queries.activations(), queries.totals(), queries.runs_by_model()
-    compared = comparisons_of(store, project)
+    compared, shadows = comparisons_of(store, project), read_shadows(store, project)
     versions = tuple(
-        summarise(model, activations, totals, done.get(model.version, (0, 0)), compared)
+        replace(
+            summarise(model, activations, totals, done.get(model.version, (0, 0)), compared),
+            shadow=shadows.get(model.version),
+        )
         for model in queries.models()
     )
     active = activations[-1].version if activations else None

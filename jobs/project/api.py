@@ -19,6 +19,7 @@ from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.frames import (
     explanation_frame,
+    models_frame,
     runs_frame,
     sets_frame,
     with_times,
@@ -83,6 +84,13 @@ class Project:
         """Take in classes that became known."""
         with open_workspace(self.settings) as workspace:
             return run_audit(workspace)
+
+    def models(self) -> pd.DataFrame:
+        """Return the model versions, oldest first: state, data, coverage, shadow sets beside."""
+        from ringfence.jobs.lifecycle.versions import read_versions
+
+        with self._queries() as queries:
+            return models_frame(read_versions(queries.store, queries.project))
 
     def coverage(self) -> pd.DataFrame:
         """Return the coverage rows, one per run and slice."""

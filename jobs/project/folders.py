@@ -1,6 +1,6 @@
 """Where a project keeps its files below `[engine] folder`, and how older folders come to be so.
 
-    <folder>/projects/<project>/models, mirror, forward      one project's own
+    <folder>/projects/<project>/models, mirror, forward      one project's own (and forward-shadow)
     <folder>/audit.db, audit.key, neo4j                      shared by all that name this folder
 
 Two projects whose configuration files lie side by side share the folder. A mirror remembers which
@@ -20,6 +20,7 @@ from ringfence.connector.store.models import class_names
 
 MAX_NAME_CHARS = 40
 MODELS, MIRROR, TABLES = "models", "mirror", "forward"
+SHADOW_TABLES = "forward-shadow"
 
 
 def project_folder(folder: Path, project: str) -> Path:

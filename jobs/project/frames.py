@@ -14,9 +14,13 @@ from ringfence.connector.store.predictions import payload
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.connector.store.queries.worklist import WorklistFilter, whole_worklist
+from ringfence.jobs.lifecycle.versions import ModelVersions
 from ringfence.jobs.views.explain import Explanation
 
 BLOCK_ROWS = 10_000
+SHADOW_COLUMNS = (
+    "nodes", "known", "coverage", "active_coverage", "mean_size", "active_mean_size",
+)  # fmt: skip
 SETS = ("key", "classes", "size", "class", "covered", "run", "decided", "degree")
 
 
@@ -30,6 +34,19 @@ def with_times(frame: pd.DataFrame) -> pd.DataFrame:
         times = pd.to_datetime(frame[name].astype("Int64"), utc=True, unit="ns")
         frame = frame.assign(**{name.removesuffix("_ns"): times}).drop(columns=name)
     return frame
+
+
+def models_frame(found: ModelVersions) -> pd.DataFrame:
+    """Return the model versions, oldest first; what shadow sets show is in columns `shadow_…`."""
+    rows = []
+    for one in found.versions:
+        shadow = one.shadow
+        beside = {
+            f"shadow_{name}": None if shadow is None else getattr(shadow, name)
+            for name in SHADOW_COLUMNS
+        }
+        rows.append({k: v for k, v in one.as_json().items() if k != "shadow"} | beside)
+    return pd.DataFrame(rows)
 
 
 def runs_frame(queries: ProjectQueries) -> pd.DataFrame:

@@ -21,7 +21,7 @@ from ringfence.jobs.views.tables import TABLES, Table, cell
 MAX_TABLE_ROWS = 60
 MAX_CARDS = 5  # in the page; `--pack` has all
 NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift", "models",
-         "alarms", "quarantine", "corrections", "chain")  # fmt: skip
+         "shadows", "alarms", "quarantine", "corrections", "chain")  # fmt: skip
 
 
 def html(

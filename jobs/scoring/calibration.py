@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
 from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.connector.store.shadow.consulted import consulted_runs
 from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
@@ -89,9 +90,16 @@ class Eligibility:
 
 
 def living_set(
-    workspace: Workspace, model: SavedModel, terms: PromiseTerms, base: Sequence[Member]
+    workspace: Workspace,
+    model: SavedModel,
+    terms: PromiseTerms,
+    base: Sequence[Member],
+    consulted: frozenset[int] | None = None,
 ) -> LivingSet:
-    """Return who calibrates the next run; the training split alone where nothing else is asked."""
+    """Return who calibrates the next run; the training split alone where nothing else is asked.
+
+    `consulted` are runs that helped to choose the version: those on record where none are given.
+    """
     if terms.calibration_set == "frozen" and not terms.adapt:
         return LivingSet(tuple(base), (), (), 0, {})
     promised = range(len(model.classes)) if terms.promise == "class" else ()
@@ -104,15 +112,16 @@ def living_set(
         calibration_set=terms.calibration_set,
         window_nodes=terms.window_nodes,
         promised=list(promised),
-        eligible=eligible_nodes(model),
+        eligible=Eligibility(
+            model.version,
+            model.manifest["seed"],
+            model.manifest.get(SHARES_KEY, {}),
+            consulted_runs(workspace.store, workspace.project, model.version)
+            if consulted is None
+            else consulted,
+        ),
         held_out=held_out_keys(model.manifest, [node.node_key for node in known]),
     )
-
-
-def eligible_nodes(model: SavedModel) -> Eligibility:
-    """Return which evaluated nodes may calibrate a version."""
-    manifest = model.manifest
-    return Eligibility(model.version, manifest["seed"], manifest.get(SHARES_KEY, {}))
 
 
 def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:

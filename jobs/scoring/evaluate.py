@@ -78,7 +78,7 @@ def decide_due(
 ) -> tuple[DueNodes, Decision | None]:
     """Evaluate the due nodes on the graph as it is now; no decision where nobody is due."""
     mirror, settings = read.mirror, workspace.settings
-    _check_width(mirror, model)
+    require_width(mirror, model)
     mark_members(workspace, mirror, model.version)
     calibration = calibration_members(
         workspace.store, workspace.project, model.version, model.classes
@@ -255,7 +255,8 @@ def terms_of(settings: Settings, terms: PromiseTerms) -> dict[str, Any]:
     return {**settings.conformal.model_dump(mode="json"), **terms.as_manifest(), **groups}
 
 
-def _check_width(mirror: Mirror, model: SavedModel) -> None:
+def require_width(mirror: Mirror, model: SavedModel) -> None:
+    """Refuse a model that was trained with another number of features than nodes have."""
     if mirror.width != model.manifest["in_features"]:
         raise ModelError(
             found=f"nodes have {mirror.width} features, the model {model.version} was trained "

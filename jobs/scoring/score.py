@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 from ringfence.connector import fault_points
@@ -17,6 +17,7 @@ from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.jobs.lifecycle.shadow import ShadowReport, shadow_run
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import require_mapping
@@ -37,7 +38,7 @@ class RunReport:
     """What `ringfence score` did; `seq` is None where nothing was due.
 
     `run` is what the run decided, `sizes` counts sets by their size, `corrected` the calibration
-    nodes that count otherwise from this run on.
+    nodes that count otherwise from this run on, `shadow` what a candidate did beside the run.
     """
 
     seq: int | None
@@ -53,6 +54,7 @@ class RunReport:
     sizes: dict[int, int]
     run: RunFacts | None
     seconds: dict[str, float]
+    shadow: ShadowReport | None = None
 
     @property
     def mean_size(self) -> float:
@@ -65,7 +67,9 @@ class RunReport:
         if self.run is not None:
             columns = run_columns(self.run) | {"notes": list(self.run.notes)}
             columns.pop("timings")
-        return {field.name: getattr(self, field.name) for field in fields(self)} | {"run": columns}
+        shadow = None if self.shadow is None else asdict(self.shadow)
+        own = {field.name: getattr(self, field.name) for field in fields(self)}
+        return own | {"run": columns, "shadow": shadow}
 
 
 @traced("score")
@@ -104,7 +108,12 @@ def run_scoring(
         save_graph(workspace, read.mirror)
         inference.close_tables(workspace.tables, model, read.mirror)
         stopwatch.lap("save mirror")
-    return _report(seq, session.recovered, read, due, decision, corrected, stopwatch)
+        shadow = None
+        if seq is not None:
+            shadow = shadow_run(workspace, session.writer, read.mirror, due, seq)
+            stopwatch.lap("shadow")
+    report = _report(seq, session.recovered, read, due, decision, corrected, stopwatch)
+    return replace(report, shadow=shadow)
 
 
 def refuse_older_graph(workspace: Workspace) -> None:

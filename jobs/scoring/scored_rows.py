@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,13 +46,18 @@ def score_rows(
     graph: InferenceGraph,
     wanted: NDArray[np.int64],
     terms: PromiseTerms,
+    tables: Path | None = None,
 ) -> ScoredRows:
-    """Score the rows `wanted`; a score that looks at neighbours needs their outputs too."""
+    """Score the rows `wanted`; a score that looks at neighbours needs their outputs too.
+
+    `tables` is another folder than the project's for what the forward pass keeps.
+    """
     near = None
     if needs_neighbours(terms.score):
         near = neighbourhood(inference.inner_graph(graph, workspace.mapping), wanted)
     rows = wanted if near is None else near.rows
-    passed = inference.outputs_at(workspace.tables, model, mirror, workspace.mapping, graph, rows)
+    folder = workspace.tables if tables is None else tables
+    passed = inference.outputs_at(folder, model, mirror, workspace.mapping, graph, rows)
     probabilities = softmax64(passed.logits)
     u = uniforms_of(mirror, rows, model.manifest["seed"])
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)

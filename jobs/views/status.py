@@ -19,6 +19,7 @@ from ringfence.connector.store.queries.records import (
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.comparison import warnings_of
+from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.schedule.state import read_schedule
 
 
@@ -41,6 +42,7 @@ class Status:
     totals: tuple[StoredCoverage, ...]
     alarms: tuple[StoredAlarm, ...]
     not_beaten: tuple[str, ...] = ()
+    shadows: tuple[ShadowSummary, ...] = ()
 
     @property
     def total(self) -> StoredCoverage | None:
@@ -61,6 +63,7 @@ class Status:
             "coverage": [as_row(row) for row in self.coverage],
             "totals": [as_row(row) for row in self.totals],
             "alarms": [as_row(alarm) for alarm in self.alarms],
+            "shadows": [one.as_json() for one in self.shadows],
             "verdict": None if self.verdict is None else self.verdict.words,
         }
 
@@ -88,6 +91,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         chain_entries=queries.count_chain_entries(),
         schedule=read_schedule(store, project),
         not_beaten=tuple(warnings_of(comparisons_of(store, project), states)),
+        shadows=tuple(read_shadows(store, project).values()),
     )
 
 

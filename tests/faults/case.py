@@ -38,6 +38,7 @@ type = "PAID"
 [model]
 hidden = 8
 max_epochs = 5
+shadow = true
 [conformal]
 alpha = 0.2
 [engine]

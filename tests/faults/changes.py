@@ -22,7 +22,7 @@ from tests.faults.worker import Outcome, start
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 MIN_CALIBRATION = 8  # so many must stay
-MAX_VERSIONS, NEW_VERSION, AT_A_PLACE = 4, 0.3, 0.6
+MAX_VERSIONS, NEW_VERSION, AT_A_PLACE, IN_THE_SHADOW = 5, 0.4, 0.6, 0.3
 RUNS_UNTIL_NODES_JOIN = 6
 RECONFIGURED = {
     "alpha = 0.2": "alpha = 0.3",
@@ -174,7 +174,9 @@ def schedule_reconfigured(case: Case, _ground: Ground, without: str = "") -> Hur
 
 
 def promotion(case: Case, _ground: Ground, without: str = "") -> Hurt:
-    """A version is promoted or taken back: killed at a place, or beside a scheduler that scores."""
+    """A version is promoted or taken back: killed at a place, or beside a scheduler that scores;
+    or a run is killed while a candidate scores in its shadow.
+    """
     case.time_passes()
     versions = len(class_names(case.store, case.name))
     if versions < MAX_VERSIONS and (versions == 1 or case.chance.random() < NEW_VERSION):
@@ -182,6 +184,10 @@ def promotion(case: Case, _ground: Ground, without: str = "") -> Hurt:
         case.time_passes()
     if without == "learnt_nodes":
         return _score_after_promotion(case, without)
+    if not without and case.chance.random() < IN_THE_SHADOW:
+        place = case.chance.choice(fault_points.SHADOW_NAMES)
+        outcome = start(case.task("line", deed="kill", place=place)).outcome()
+        return Hurt(outcome.kind == "killed", outcome)
     action = case.chance.choice(("promote", "promote", "rollback"))
     if not without and case.chance.random() < AT_A_PLACE:
         place = case.chance.choice(fault_points.PROMOTION_NAMES)

@@ -7,7 +7,8 @@ chain       the audit chain is broken, or doesn't cover what is stored
 coverage    coverage rows don't follow from the predictions, or the graph shows others
 mirror      the mirror on disk holds other nodes, times, features or relationships than the graph
 calibration a calibration node counts with another class than the graph has, or shouldn't count
-version     a run was decided by a version that was not in use, or versions don't follow the chain
+version     a run was decided by a version that was not in use, versions don't follow the chain, or
+            shadow sets are not whole or not of their run's nodes
 stale       the newest sets are not those of a clean reading of the graph
 verify      `ringfence verify` finds a problem
 unfinished  a run is still open after recovery, or recovery itself failed
@@ -83,7 +84,7 @@ def check(case: Case) -> dict[str, list[str]]:
     found["coverage"] = _coverage(case, predictions)
     found["mirror"] = _mirror(case)
     found["calibration"] = clean_reading.wrong_classes(case) + _learnt(case)
-    found["version"] = _versions(case)
+    found["version"] = _versions(case) + _shadow(case)
     found["stale"] = clean_reading.stale_sets(case, max(decided, default=0))
     found["verify"] = _verify(case)
     if case.sibling is not None and case.sibling_hurt:
@@ -226,6 +227,25 @@ def _versions(case: Case) -> list[str]:
     if newest.version != active:
         found.append(f"{newest.version} is in use, the chain has {active}")
     return found
+
+
+def _shadow(case: Case) -> list[str]:
+    """Shadow sets that are not of the run's nodes, or beside a run that is not applied."""
+    predictions = {row.node_key: row.seq for row in _rows(case, tables.prediction)}
+    applied = {row.seq for row in _rows(case, tables.run) if row.state == "applied"}
+    counts = Counter((row.version, row.seq) for row in _rows(case, tables.shadow_set))
+    runs = {(row.version, row.seq): row for row in _rows(case, tables.shadow_run)}
+    found = [
+        f"the shadow set of {row.node_key} is of run {row.seq}, its own of another"
+        for row in _rows(case, tables.shadow_set)
+        if predictions.get(row.node_key) != row.seq
+    ]
+    found += [f"shadow of run {seq}, which is not applied" for _, seq in runs if seq not in applied]
+    return found + [
+        f"the shadow of run {of[1]} has {counts[of]} sets, not {row.n_sets}"
+        for of, row in runs.items()
+        if counts[of] != row.n_sets or row.failed
+    ]
 
 
 def _payload(row: Row[Any]) -> Prediction:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sqlalchemy import Connection, insert, select
 
@@ -17,6 +17,8 @@ from ringfence.connector import fault_points
 from ringfence.connector.store import chain
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.lifecycle.tables import activation
+from ringfence.connector.store.shadow.consulted import insert_consulted
+from ringfence.connector.store.tables import model
 from ringfence.connector.store.trail.actor import current_actor
 from ringfence.connector.store.writer import Writer
 
@@ -109,13 +111,37 @@ def version_before(activations: Sequence[Activation]) -> str | None:
     return line[-2] if len(line) > 1 else None
 
 
+def newest_candidate(store: Store, project: str) -> str | None:
+    """Return the newest version that was never in use, where it is newer than the active one."""
+    with store.reading() as connection:
+        active = active_version(connection, project)
+        used = select(activation.c.version).where(activation.c.project == project)
+        since = select(model.c.trained_ns).where(
+            model.c.project == project, model.c.version == active
+        )
+        query = (
+            select(model.c.version)
+            .where(
+                model.c.project == project,
+                model.c.version.not_in(used),
+                model.c.trained_ns > since.scalar_subquery(),
+            )
+            .order_by(model.c.trained_ns.desc(), model.c.version.desc())
+            .limit(1)
+        )
+        return connection.execute(query).scalar()
+
+
 def record_activation(writer: Writer, version: str, how: How, reason: str) -> Activation:
     """Take a version into use: row and chain entry in a transaction of their own."""
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
         one = insert_activation(connection, project, now, version, how, reason)
-        chain.append(connection, project, writer.key, KIND, {"activation": asdict(one)})
+        facts: dict[str, Any] = {"activation": asdict(one)}
+        if runs := insert_consulted(connection, project, one.n, version):
+            facts["consulted"] = [list(run) for run in sorted(runs.items())]
+        chain.append(connection, project, writer.key, KIND, facts)
         fault_points.reach("inside promotion")
         return one
 

@@ -40,10 +40,12 @@ from ringfence.connector.store.groups import groups_of_run
 from ringfence.connector.store.lifecycle.activations import Activation, read_activations
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, read_comparisons
 from ringfence.connector.store.models import MEMBER
+from ringfence.connector.store.shadow.consulted import read_consulted
 from ringfence.connector.store.tables import (
     alarm,
     alarm_event,
     audit_mark,
+    consulted,
     coverage,
     further_set,
     joined,
@@ -54,6 +56,9 @@ from ringfence.connector.store.tables import (
     prediction,
     rescore,
     run,
+    shadow_coverage,
+    shadow_run,
+    shadow_set,
     threshold,
     worklist_entry,
 )
@@ -240,6 +245,57 @@ class RecordReader:
             .order_by(joined.c.version, member.c.role)
         )
         return [(row[0], row[1], int(row[2])) for row in self.connection.execute(query)]
+
+    def consulted_joined(self) -> list[tuple[str, int]]:
+        """Return version and number of joined nodes of runs that helped to choose the version."""
+        same = (
+            (consulted.c.project == joined.c.project)
+            & (consulted.c.version == joined.c.version)
+            & (consulted.c.seq == joined.c.evaluated_seq)
+        )
+        query = (
+            select(joined.c.version, func.count(joined.c.node_key.distinct()))
+            .join(consulted, same)
+            .where(joined.c.project == self.project)
+            .group_by(joined.c.version)
+            .order_by(joined.c.version)
+        )
+        return [(row[0], int(row[1])) for row in self.connection.execute(query)]
+
+    def consulted(self) -> Mapping[int, Mapping[int, tuple[str, int]]]:
+        """Return the runs that could help to choose a version, by activation."""
+        return read_consulted(self.connection, self.project)
+
+    def shadow_runs(self) -> list[Row]:
+        """Return what candidates did beside runs."""
+        return self._rows(shadow_run)
+
+    def shadow_coverage(self) -> list[Row]:
+        """Return what audits counted of shadow sets."""
+        return self._rows(shadow_coverage)
+
+    def shadowed(self) -> set[tuple[str, int]]:
+        """Return version and run of all shadow sets."""
+        query = select(shadow_set.c.version, shadow_set.c.seq).where(
+            shadow_set.c.project == self.project
+        )
+        return {(row[0], int(row[1])) for row in self.connection.execute(query.distinct())}
+
+    def shadow_sets(self, version: str, seq: int) -> list[Row]:
+        """Return a version's shadow sets in a run, each with the node's newest class."""
+        same = (prediction.c.project == shadow_set.c.project) & (
+            prediction.c.node_key == shadow_set.c.node_key
+        )
+        query = (
+            select(shadow_set, prediction.c.label)
+            .join(prediction, same)
+            .where(
+                shadow_set.c.project == self.project,
+                shadow_set.c.version == version,
+                shadow_set.c.seq == seq,
+            )
+        )
+        return [row._asdict() for row in self.connection.execute(query)]
 
     def runs_named_by(self, table: Table) -> set[int]:
         """Return the runs that rows of a table with a column `seq` name."""

@@ -8,6 +8,8 @@ from typing import Any
 from ringfence.connector.records import UNREADABLE, ChainEntry
 from ringfence.connector.store.chain import REKEYED
 from ringfence.connector.store.lifecycle import activations
+from ringfence.connector.store.shadow import coverage as shadow_coverage
+from ringfence.connector.store.shadow import sets
 from ringfence.connector.store.trail import configuration
 from ringfence.connector.store.worklist import marks
 
@@ -52,6 +54,12 @@ def _activated(facts: Facts) -> str:
     return f"model {one['version']} is in use{was} ({one['how']}): {one['reason']}"
 
 
+def _shadowed(facts: Facts) -> str:
+    one = facts["shadow"]
+    what = "failed" if one["failed"] else f"{one['n_sets']} shadow sets"
+    return f"model {one['version']} beside run {one['seq']}: {what}"
+
+
 DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "decided": _decided,
     "audited": _audited,
@@ -62,6 +70,8 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     ),
     "trained": _trained,
     activations.KIND: _activated,
+    sets.KIND: _shadowed,
+    shadow_coverage.KIND: lambda facts: f"coverage of shadow sets, {len(facts['rows'])} rows",
     "applied": lambda facts: f"run {facts['seq']} is in the graph",
     "grouped": lambda facts: f"{facts['rows']} groups of the nodes of run {facts['seq']}",
     "marked": lambda facts: f"groups are known up to run {facts['grouped_seq']}",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
-from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.card import describe_use
 from ringfence.jobs.lifecycle.versions import read_versions
 
 
-def build(queries: Queries) -> Values:
+def build(view: PageView) -> Values:
     """Return the versions, newest first, and every change of the one in use."""
-    found = read_versions(queries.store, queries.project)
+    found = read_versions(view.queries.store, view.queries.project)
     return {
         "title": PAGE.title,
         "figures": [],
@@ -30,6 +30,7 @@ def build(queries: Queries) -> Values:
             }
             for one in reversed(found.activations)
         ],
+        "tables": view.tables("shadows"),
     }
 
 

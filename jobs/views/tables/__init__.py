@@ -20,6 +20,7 @@ TABLES: dict[str, TableView] = {
         runs.DRIFT,
         runs.COMPARISON,
         runs.MODELS,
+        runs.SHADOWS,
         operations.QUARANTINE,
         operations.CORRECTIONS,
         operations.SCHEDULE,

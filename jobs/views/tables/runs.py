@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from typing import Any
 
 from ringfence.connector.records import Run
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
+from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.views.charts import score_distances
 from ringfence.jobs.views.charts.comparison import compared_quantities
 from ringfence.jobs.views.tables.coverage import (
@@ -91,6 +93,16 @@ def _model_cells(model: ModelRecord) -> dict[str, Any]:
         "weights": model.weights_sha256 or "",
         **model.counts,
     }
+
+
+def _shadow_rows(queries: ProjectQueries) -> Rows:
+    return [_shadow_cells(one) for one in read_shadows(queries.store, queries.project).values()]
+
+
+def _shadow_cells(one: ShadowSummary) -> dict[str, Any]:
+    found = one.coverage_difference
+    reach = "" if found is None else f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
+    return asdict(one) | {"reach": reach, "failed": one.failed or ""}
 
 
 CALIBRATION = Column(
@@ -219,4 +231,23 @@ MODELS = TableView(
     ),
     _model_rows,
     "No model yet: ringfence train",
+)
+SHADOWS = TableView(
+    "shadows",
+    "Shadow sets of candidates, beside the sets in force on the same nodes",
+    (
+        Column("version", "version", "text", "Name of the candidate."),
+        Column("runs", "runs", "int", "Runs that it made shadow sets in."),
+        Column("nodes", "nodes", "int", "Nodes with a shadow set."),
+        Column("known", "known", "int", "Those of them whose class is known."),
+        Column("coverage", "coverage", "percent", "Share of these that shadow sets cover."),
+        Column("in force", "active_coverage", "percent", "Share that the sets in force cover."),
+        Column("difference in points", "reach", "text", "95 % interval of the difference."),
+        Column("average size", "mean_size", "num", "Average number of classes in a shadow set."),
+        Column("size in force", "active_mean_size", "num", "The same of the sets in force."),
+        Column("last run", "last_run", "run", "The newest run that it took part in."),
+        Column("failed", "failed", "text", "Why that run has no shadow sets; else empty."),
+    ),
+    _shadow_rows,
+    "No candidate has made shadow sets: [model] shadow = true",
 )

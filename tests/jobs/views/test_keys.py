@@ -26,6 +26,8 @@ HEADERS = {
     "drift": "run,distance of scores,new classes watched,mean p,decided",
     "before-labels": "run,decided,quantity,nodes of the run,calibration nodes,distance,p,state",
     "models": "version,state,trained,network,classes,train,validation,calibration,weights",
+    "shadows": "version,runs,nodes,known,coverage,in force,difference in points,"
+    "average size,size in force,last run,failed",
     "quarantine": "reason,nodes",
     "corrections": "noticed,node,was,is,why,model",
     "schedule": "job,when,due,ended,outcome,words",
@@ -88,7 +90,7 @@ def test_report_json_has_the_columns_and_what_is_computed_from_them(project, tmp
     settings, _ = project
     run_report(settings, tmp_path, ("json",))
     body = json.loads((tmp_path / "report.json").read_text())
-    assert list(body) == ["project", "verdict", "counts", "chain", "tables"]
+    assert list(body) == ["project", "verdict", "counts", "chain", "model_cards", "tables"]
     assert list(body["verdict"]) == names(tables.coverage)
     assert list(body["counts"]) == ["evaluated", "known", "unknown"]
     keys = {name: list(rows[0]) for name, rows in body["tables"].items() if rows}
@@ -110,7 +112,8 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     status = json.loads(json.dumps(read_status(queries.store, "p").as_json()))
     assert list(status) == ["project", "models", "watermark", "working", "runs", "unfinished",
                             "evaluated", "unknown", "quarantine", "coverage", "chain_entries",
-                            "schedule", "totals", "alarms", "verdict"]  # fmt: skip
+                            "schedule", "totals", "alarms", "not_beaten", "shadows",
+                            "verdict"]  # fmt: skip
     assert list(status["models"][0]) == ["version", "state", "trained", "network", "classes",
                                          "train", "validation", "calibration"]  # fmt: skip
     assert list(status["runs"][0]) == [*names(tables.run), "decided"]

@@ -128,6 +128,9 @@ def print_versions(found: ModelVersions) -> None:
             say(f"Active: {one.version}, since {one.in_use_since}: {one.reason}.")
     for warning in found.warnings:
         say_sentence(warning)
+    for one in found.versions:
+        if one.shadow is not None:
+            say(f"Shadow {one.version}: {one.shadow.words}.")
 
 
 def print_card(card: ModelCard) -> None:

@@ -9,6 +9,7 @@ from ringfence.jobs.cli.console import open_with_progress, print_report, say, ta
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
+    from ringfence.jobs.lifecycle.shadow import ShadowReport
     from ringfence.jobs.scoring.score import RunReport
 
 RUN_COLUMNS = ("run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive", "mean size",
@@ -34,6 +35,8 @@ def print_run(done: RunReport) -> None:
     print_runs([done])
     for note in done.run.notes if done.run else ():
         say(f"Note: {note}.")
+    if done.shadow is not None:
+        say(_describe_shadow(done.shadow))
     say(_describe_leftover(done))
     say("Seconds: " + ", ".join(f"{step} {time:.2f}" for step, time in done.seconds.items()))
 
@@ -57,6 +60,15 @@ def print_runs(runs: Sequence[RunReport], title: str = "Runs") -> None:
         if run.run is not None
     ]
     table(title, RUN_COLUMNS, rows)
+
+
+def _describe_shadow(shadow: ShadowReport) -> str:
+    if shadow.failed is not None:
+        return f"Shadow {shadow.version}: no sets, the run is whole without them: {shadow.failed}."
+    return (
+        f"Shadow {shadow.version}: {shadow.sets:,} sets, average size {shadow.mean_size:.2f}, "
+        f"{shadow.n_calibration:,} calibration nodes; in SQL alone."
+    )
 
 
 def _describe_leftover(done: RunReport) -> str:

@@ -53,6 +53,10 @@ def print_status(current: Status) -> None:
             "the next run repairs."
         )
     _print_models(current.models)
+    candidates = {model.version for model in current.models if model.state == "candidate"}
+    for one in current.shadows:
+        if one.version in candidates:
+            say(f"Shadow {one.version}: {one.words}.")
     table(
         "Last runs",
         ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold"),
