@@ -186,8 +186,13 @@ def _holdout_rows(newest: StoredComparison | None) -> Rows:
 def _promise_rows(model: ModelRecord) -> Rows:
     terms = FIRST_TERMS.as_manifest() | dict(model.manifest.get(MANIFEST_KEY, {}))
     evaluation = model.manifest.get("evaluation", {}).get("words", "not recorded")
-    rows = [(name.replace("_", " "), str(value)) for name, value in terms.items()]
+    rows = [(name.replace("_", " "), _describe_term(value)) for name, value in terms.items()]
     return (*rows, ("time of evaluation", evaluation))
+
+
+def _describe_term(value: object) -> str:
+    """A setting as a person reads it: none, yes and no in place of Python's words."""
+    return {"None": "none", "True": "yes", "False": "no"}.get(str(value), str(value))
 
 
 def _since_rows(summary: VersionSummary, corrected: int, drift: float | None) -> Rows:
