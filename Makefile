@@ -53,7 +53,7 @@ test-count: $(VENV)/.dev ## how many tests each marker and each folder has
 	$(BIN)/python -m tests.count
 
 bench: $(VENV)/.bench ## a cold command, incremental pass, deletions, updates, reading, writing, a whole run, scale; SIZE=--quick for a look
-	for one in cold incremental deletions updates reach reading writing deciding run scale sealing; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+	for one in cold incremental deletions updates reach reading writing deciding run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
 	$(BIN)/python -m benchmarks.report
 
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names

@@ -26,6 +26,7 @@ NAMES = (
     "drift",
     "drift_flights",
     "efficiency",
+    "why",
 )
 TITLES = {
     "cold": "A cold command with nothing new",
@@ -43,6 +44,7 @@ TITLES = {
     "drift": "Coverage while the world changes",
     "drift_flights": "Coverage of real flights, day by day",
     "efficiency": "Set sizes at the same promise",
+    "why": "Why this set: asking about one node",
 }
 NOTES = {
     "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
@@ -104,6 +106,9 @@ NOTES = {
     "The first row of a data set is the paper's APS with NodeEx; all others are calibrated within "
     "bands of degree, but for those of MAPIE and TorchCP. `against APS`: within bands. `worst "
     "class`: coverage of the class that is covered least.",
+    "why": "One process, one thread. The second answer about the same node: kernels are compiled, "
+    "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
+    "neighbour, a relationship type or a column; those of the smallest changes come on top.",
 }
 
 
@@ -135,6 +140,11 @@ SHARES = (
 """Columns of shares that are shown in per cent."""
 
 COLUMNS: dict[str, dict[str, str]] = {
+    "why": {
+        "nodes": "nodes", "network": "network", "neighbours": "neighbours", "columns": "columns",
+        "questions": "questions", "warm_cpu_seconds": "CPU s", "warm_seconds": "s on the clock",
+        "first_seconds": "first s",
+    },
     "cold": {
         "command": "command", "cpu_seconds": "CPU s", "x_imports": "x imports",
         "of_before": "CPU of before", "peak_mb": "MB", "mb_of_before": "MB of before",

@@ -45,7 +45,17 @@ class ModelSettings(Section):
         "auto",
         description="Weigh rare classes up in the training loss: `auto` does so under "
         '`[conformal] promise = "class"`, where it makes the promise of a rare class cost far '
-        "fewer false alerts, and not otherwise.",
+        "fewer false alerts. Otherwise, where the largest class has ten times as many training "
+        "nodes as the smallest, it trains both ways and keeps what has the lower log loss on "
+        "validation nodes.",
+    )
+    search: int = Field(
+        0,
+        ge=0,
+        le=9,
+        description="Trials for `hidden` and `learning_rate` (half, same, twice; a third, same, "
+        "three times), each a whole training; the lowest log loss on validation nodes is kept, "
+        "and the trials stand in the manifest. 0 and 1 train the configured values alone.",
     )
     seed: int = Field(
         0,

@@ -19,6 +19,7 @@ from ringfence.jobs.config.conformal import ConformalSettings
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.config.graph import GraphSettings
 from ringfence.jobs.config.labels import ColumnSettings, NodeSettings, RelationshipSettings
+from ringfence.jobs.config.mlflow import TrackingSettings
 from ringfence.jobs.config.model import ModelSettings
 from ringfence.jobs.config.neo4j import Neo4jSettings
 from ringfence.jobs.config.schedule import ScheduleSettings
@@ -42,6 +43,7 @@ __all__ = [
     "ServeSettings",
     "Settings",
     "TelemetrySettings",
+    "TrackingSettings",
     "tables",
 ]
 
@@ -62,6 +64,7 @@ class Settings(Section):
     serve: ServeSettings = Field(default_factory=ServeSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
+    tracking: TrackingSettings = Field(default_factory=TrackingSettings)
 
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
@@ -87,6 +90,8 @@ def _secrets(kind: type[Section]) -> set[str]:
     }
 
 
-DECIDES_NO_SET: Any = {"alarms": True, "schedule": True, "serve": True, "telemetry": True}
+DECIDES_NO_SET: Any = {
+    "alarms": True, "schedule": True, "serve": True, "telemetry": True, "tracking": True,
+}  # fmt: skip
 SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
 """The settings of each table that come from the environment only."""

@@ -31,15 +31,16 @@ from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.telemetry.traced_run import note_step, traced
+from ringfence.jobs.training.chosen_fit import choose_fit
 from ringfence.jobs.training.class_promise import plan_promise
 from ringfence.jobs.training.comparison import compare_and_record
 from ringfence.jobs.training.fit import (
     FittedNetwork,
     NaiveCalibration,
     calibrate_naively,
-    fit_network,
     network_options,
 )
+from ringfence.jobs.training.mlflow_run import track_training
 from ringfence.jobs.training.score_choice import (
     TrainedPromise,
     check_promise,
@@ -88,6 +89,7 @@ class TrainReport:
     state: str = "active"
     comparison: HoldoutReport | None = None
     not_compared: str = ""
+    tracking: str | None = None
 
 
 @traced("train")
@@ -115,13 +117,15 @@ def run_training(
         for sentence in announced:
             announce(sentence)
         split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
-        fitted = fit_network(workspace, mirror, split, on_epoch, plan.class_weights)
+        chosen = choose_fit(workspace, mirror, split, on_epoch, plan.class_weights, progress)
+        fitted, workspace = chosen.fitted, chosen.workspace
+        settings = workspace.settings
         note_step("fit")
         naive = calibrate_naively(workspace, mirror, split, fitted)
         version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
         promise = settle_promise(workspace, mirror, split, fitted)
         facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
-        facts |= {"calibration_shares": dict(plan.calibration_shares)}
+        facts |= {"calibration_shares": dict(plan.calibration_shares), "training": chosen.facts()}
         facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
         facts |= {MANIFEST_KEY_HOLDOUT: drawn.holdout and drawn.holdout.as_manifest()}
         manifest = dumps(
@@ -139,11 +143,13 @@ def run_training(
             workspace, session, mirror, drawn, version, active, progress
         )
         note_step("compare")
+    tracked = track_training(workspace, version, json.loads(manifest))
     report = _report(settings, version, mirror.size, split, fitted, naive)
     return replace(
         report,
         state=state,
-        promise=tuple(describe_promise(promise, mirror.edge_count)),
+        promise=(*describe_promise(promise, mirror.edge_count), *chosen.describe()),
+        tracking=None if tracked is None else tracked.sentence,
         announced=announced,
         comparison=holdout,
         not_compared=not_compared,

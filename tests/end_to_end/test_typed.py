@@ -13,6 +13,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.jobs.training.repeat import run_repeat
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import run_explain
 
@@ -108,6 +109,8 @@ def test_the_whole_path_of_a_typed_graph(graph, make):
     assert trained.calibration_accuracy > 0.9  # the class stands at the shop
     manifest = json.loads(next(workspace.models.glob("*/manifest.json")).read_text())
     assert set(manifest["typed"]["left_out"]) == {"Order.constant"}
+    again = run_repeat(workspace, trained.version)
+    assert (again.equal, again.differences) == (True, ())
 
     graph.run(ORDERS, first=300, count=40, known=False)
     first = run_scoring(workspace)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ringfence.jobs.cli.comparison_table import print_comparison
 from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence
+from ringfence.jobs.cli.exit_codes import ExitCode
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
+    from ringfence.jobs.training.repeat import RepeatReport
     from ringfence.jobs.training.train import TrainReport
 
 
@@ -21,11 +24,18 @@ def train(
     reason: Annotated[
         str | None, typer.Option(help="Why it is taken into use at once; goes on record.")
     ] = None,
+    like: Annotated[
+        str | None,
+        typer.Option(help="Repeat the training of this version and compare; nothing is recorded."),
+    ] = None,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a new model version: a candidate, until `promote` takes it into use."""
     _require_reason(promote, reason)
+    if like is not None:
+        _repeat(like, promote, config, as_json)
+        return
     with open_with_progress(config, "training") as (workspace, report):
         from ringfence.jobs.training.train import run_training
 
@@ -38,6 +48,42 @@ def train(
             reason if promote else None,
         )
     print_report(trained, as_json, print_training)
+
+
+def _repeat(like: str, promote: bool, config: Path | None, as_json: bool) -> None:
+    """Repeat a training; exit with 1 where the weights differ."""
+    from ringfence.connector.errors import ConfigError
+
+    if promote:
+        raise ConfigError(found="--like with --promote", needed="one of the two")
+    with open_with_progress(config, "training") as (workspace, report):
+        from ringfence.jobs.training.repeat import run_repeat
+
+        done = run_repeat(
+            workspace,
+            like,
+            lambda epoch: report("training, epochs", epoch.number + 1, 0),
+        )
+    print_report(done, as_json, print_repeat)
+    if not done.equal:
+        raise typer.Exit(ExitCode.ERROR)
+
+
+def print_repeat(done: RepeatReport) -> None:
+    """Show whether the weights are equal, and what is not as it was."""
+    say(
+        f"Trained once more like {done.version}, on {done.train:,} train and "
+        f"{done.validation:,} validation nodes in {done.epochs} epochs."
+    )
+    if done.equal:
+        say(f"All {done.weights:,} weights are equal, bit by bit.")
+    elif done.largest_difference is None:
+        say("The weights differ: they have other shapes.")
+    else:
+        say(f"The weights differ, by {done.largest_difference:.3g} at most.")
+    for difference in done.differences:
+        say(f"Not as it was: {difference}.")
+    say("Nothing was recorded.")
 
 
 def _say_nothing(_sentence: str) -> None:
@@ -63,6 +109,8 @@ def print_training(trained: TrainReport) -> None:
         say_sentence(sentence)
     for difference in trained.differences:
         say(f"Changed: {difference}.")
+    if trained.tracking:
+        say_sentence(trained.tracking)
     if trained.state == "candidate":
         say(
             f"It is a candidate: runs go on with the model in use. To take it into use: "

@@ -1,0 +1,174 @@
+"""`ringfence train --like VERSION`: repeat a training, and say whether the weights are equal.
+
+The labelled nodes are those of the version, in their roles and with the classes that they had; the
+settings are those of its manifest; columns and relationships are those of the mirror, which is the
+graph as the last training or run read it. Nothing is recorded or written: no version is made, the
+one in use stays, and a schedule may run meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.records import Member
+from ringfence.connector.store.models import manifest_of, members
+from ringfence.jobs.config.settings import ModelSettings
+from ringfence.jobs.lifecycle.promotion import find_version
+from ringfence.jobs.project import model_files
+from ringfence.jobs.project.graph_read import load_graph
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.training.fit import FittedNetwork, fit_network
+from ringfence.jobs.training.split import Split
+from ringfence.models.training.loop import Epoch
+
+MANIFEST_KEY = "training"
+
+
+@dataclass(frozen=True, slots=True)
+class RepeatReport:
+    """Whether a repeated training gave the weights of a version, and what may explain it if not.
+
+    largest_difference: of any weight; None where the shapes differ. `differences` says what is
+    not as it was at the training.
+    """
+
+    version: str
+    equal: bool
+    largest_difference: float | None
+    weights: int
+    train: int
+    validation: int
+    epochs: int
+    differences: tuple[str, ...]
+
+
+def run_repeat(
+    workspace: Workspace,
+    version: str,
+    on_epoch: Callable[[Epoch], None] | None = None,
+) -> RepeatReport:
+    """Train once more as `version`, or the only one whose name begins so, was trained."""
+    name = find_version(workspace, version)
+    recorded = manifest_of(workspace.store, workspace.project, name)
+    require_mapping(workspace.mapping, recorded)
+    model = model_files.load_model(workspace.models, recorded)
+    manifest: dict[str, Any] = json.loads(recorded)
+    settings, unknown = recorded_settings(workspace.settings.model, manifest)
+    known = members(workspace.store, workspace.project, name)
+    mirror = load_graph(workspace)
+    if mirror is None:
+        raise ModelError(
+            found="there is no mirror of the graph on this machine",
+            needed="the graph as a training or run has read it here",
+            next_step="ringfence score",
+        )
+    split, gone = recorded_split(mirror, model, known)
+    as_then = replace(workspace, settings=workspace.settings.model_copy(update={"model": settings}))
+    weighed = manifest["recipe"]["class_weights"] is not None
+    fitted = fit_network(as_then, mirror, split, on_epoch, weighed)
+    largest = largest_difference(model, fitted)
+    differences = [*unknown, *gone, *_graph_differences(mirror, manifest)]
+    return RepeatReport(
+        version=name,
+        equal=largest == 0.0,
+        largest_difference=largest,
+        weights=sum(array.size for array in fitted.weights.values()),
+        train=len(split.train),
+        validation=len(split.validation),
+        epochs=fitted.trained.epochs,
+        differences=tuple(differences),
+    )
+
+
+def recorded_settings(
+    now: ModelSettings, manifest: Mapping[str, Any]
+) -> tuple[ModelSettings, list[str]]:
+    """Return the settings that a version was fitted with, and what of them is not on record."""
+    kept = manifest.get(MANIFEST_KEY)
+    configured = now.model_dump(mode="json") if kept is None else dict(kept["configured"])
+    options, recipe = manifest["options"], manifest["recipe"]
+    configured |= {
+        "network": manifest["network"],
+        "hidden": options["hidden"],
+        "dropout": options.get("dropout"),
+        "seed": manifest["seed"],
+        "learning_rate": recipe["learning_rate"],
+        "weight_decay": recipe["weight_decay"],
+        "max_epochs": recipe["max_epochs"],
+        "patience": recipe["patience"],
+        "class_weights": recipe["class_weights"] is not None,
+        "search": 0,
+    }
+    configured |= {name: options[name] for name in ("layers", "degrees") if name in options}
+    known = {name: configured[name] for name in configured if name in ModelSettings.model_fields}
+    said = (
+        ["the manifest is of an older version: [model] batch_size is taken from the configuration"]
+        if kept is None
+        else []
+    )
+    return ModelSettings.model_validate(known), said
+
+
+def recorded_split(
+    mirror: Mirror, model: SavedModel, known: list[Member]
+) -> tuple[Split, list[str]]:
+    """Return the labelled nodes of a version by role, as rows of the mirror, and who is missing."""
+    ordered = sorted(known, key=lambda member: member.node_key)
+    rows = mirror.find([member.node_key for member in ordered])
+    indices = np.full(mirror.size, UNKNOWN, np.int64)
+    here = rows >= 0
+    indices[rows[here]] = np.array([member.class_index for member in ordered], np.int64)[here]
+    roles = np.array([member.role for member in ordered])
+    missing = {role: int((~here & (roles == role)).sum()) for role in ("train", "validation")}
+    said = [
+        f"{count} of its {role} nodes have left the graph"
+        for role, count in missing.items()
+        if count
+    ]
+    parts = {role: rows[here & (roles == role)] for role in ("train", "validation", "calibration")}
+    if not len(parts["train"]) or not len(parts["validation"]):
+        raise ModelError(
+            found=f"none of the nodes that {model.version} was trained on is in the graph any more",
+            needed="train and validation nodes of that version",
+            next_step="ringfence train",
+        )
+    return Split(tuple(model.classes), indices, **parts), said
+
+
+def largest_difference(model: SavedModel, fitted: FittedNetwork) -> float | None:
+    """Return the largest difference of any weight or scale; 0 where all bits are equal."""
+    then = {**model.weights, "mean": model.scaling.mean, "spread": model.scaling.spread}
+    now = {**fitted.weights, "mean": fitted.scaling.mean, "spread": fitted.scaling.spread}
+    if {name: one.shape for name, one in then.items()} != {n: one.shape for n, one in now.items()}:
+        return None
+    if all(_same_bits(then[name], now[name]) for name in then):
+        return 0.0
+    numbers = [name for name in then if then[name].dtype.kind == "f"]
+    most = [np.abs(then[n].astype(float) - now[n].astype(float)).max(initial=0) for n in numbers]
+    return float(max([*most, np.finfo(np.float64).tiny]))
+
+
+def _same_bits(one: NDArray[Any], other: NDArray[Any]) -> bool:
+    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+
+
+def _graph_differences(mirror: Mirror, manifest: Mapping[str, Any]) -> list[str]:
+    data = manifest.get("data")
+    if not data:
+        return []
+    now = {"nodes": mirror.node_count, "relationships": mirror.edge_count}
+    return [
+        f"the graph has {now[name]:,} {name}, {data[name]:,} at the training"
+        for name in now
+        if now[name] != data[name]
+    ]

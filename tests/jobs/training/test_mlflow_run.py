@@ -1,0 +1,125 @@
+"""A training arrives at a real MLflow server; a server that is away costs a sentence."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from http.client import HTTPConnection
+
+import pytest
+
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.samples.audit_store import VERSION, Plan, fill_store
+from ringfence.jobs.training.mlflow_run import metrics, parameters, track_training
+from tests.dashboard.conftest import settings_at
+
+MANIFEST = {
+    "network": "GCN",
+    "seed": 3,
+    "options": {"hidden": 8},
+    "recipe": {"seed": 3, "learning_rate": 0.01, "class_weights": None},
+    "counts": {"train": 50, "validation": 20, "calibration": 30},
+    "curves": {"train_loss": [1.0, 0.5, 0.4], "validation_loss": [1.1, 0.9, float("nan")]},
+    "best_epoch": 1,
+    "metrics": {"validation_accuracy": 0.75},
+    "weights_sha256": "ab" * 32,
+    "training": {"trials": [{"validation_log_loss": 0.9}, {"validation_log_loss": 0.8}]},
+}
+
+
+@pytest.fixture
+def project(tmp_path):
+    """An audit store with a model, and the model's files; no graph is asked."""
+
+    def opened(**tracking):
+        settings = settings_at(tmp_path, tracking=tracking)
+        store = open_store(settings.audit.url)
+        fill_store(store, settings, Plan(runs=1, per_run=5))
+        workspace = Workspace(settings, settings.mapping(), None, store)
+        folder = workspace.models / VERSION
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text(json.dumps({"version": VERSION}))
+        return workspace
+
+    return opened
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A real MLflow server, in a process of its own."""
+    port = free_port()
+    command = [
+        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
+        "--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}",
+        "--artifacts-destination", str(tmp_path / "artifacts"),
+    ]  # fmt: skip
+    quiet = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
+    with (tmp_path / "mlflow.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=quiet)
+        try:
+            end = time.monotonic() + 120
+            while time.monotonic() < end and process.poll() is None:
+                try:
+                    asked = HTTPConnection("127.0.0.1", port, timeout=5)
+                    asked.request("GET", "/health")
+                    if asked.getresponse().status == 200:
+                        break
+                except OSError:
+                    time.sleep(0.5)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(30)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # MLflow's own
+def test_parameters_curves_and_files_arrive_at_a_real_server(project, server):
+    from mlflow import MlflowClient
+
+    sent = track_training(
+        project(uri=server, experiment="accounts", timeout_seconds=120.0), VERSION, MANIFEST
+    )
+    assert sent.run_id, sent.sentence
+    client = MlflowClient(tracking_uri=server)
+    run = client.get_run(sent.run_id)
+    assert run.data.params == parameters(MANIFEST)
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["ringfence.version"] == VERSION
+    curve = client.get_metric_history(sent.run_id, "train_loss")
+    assert [(one.step, one.value) for one in curve] == [(0, 1.0), (1, 0.5), (2, 0.4)]
+    assert run.data.metrics["final.validation_accuracy"] == 0.75
+    names = {one.path for one in client.list_artifacts(sent.run_id)}
+    assert names == {"manifest.json", "model-card.html"}
+    found = client.get_experiment_by_name("accounts")
+    assert found.experiment_id == run.info.experiment_id
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_server_that_is_away_costs_a_sentence(project):
+    workspace = project(uri=f"http://127.0.0.1:{free_port()}", timeout_seconds=60.0)
+    sent = track_training(workspace, VERSION, MANIFEST)
+    assert sent.run_id is None
+    assert sent.sentence.startswith("not tracked by MLflow: ")
+
+
+def test_without_a_server_nothing_is_sent(project):
+    assert track_training(project(), VERSION, MANIFEST) is None
+
+
+def test_values_that_are_no_numbers_are_left_out():
+    found = metrics(MANIFEST)
+    assert ("validation_loss", 0.9, 1) in found
+    assert not [one for one in found if one[0] == "validation_loss" and one[2] == 2]
+    assert ("trial.validation_log_loss", 0.8, 1) in found
+    assert parameters(MANIFEST)["recipe.learning_rate"] == "0.01"
