@@ -51,11 +51,17 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
     found: list[str] = []
     failed: list[str] = []
 
+    for name, value in QUIET.items():
+        os.environ.setdefault(name, value)
+    try:
+        import mlflow  # noqa: F401  (takes seconds, which are not the server's)
+    except ModuleNotFoundError as error:
+        why = f"{error.name} is not installed: pip install 'ringfence[tracking]'"
+        return Sent(None, f"not tracked by MLflow: {why}; the training is recorded all the same")
+
     def send() -> None:
         try:
             found.append(_send(settings, version, manifest, card, folder))
-        except ModuleNotFoundError as error:
-            failed.append(f"{error.name} is not installed: pip install 'ringfence[tracking]'")
         except Exception as error:  # noqa: BLE001  (another's server must not end a training)
             failed.append(" ".join(str(error).split())[:300] or type(error).__name__)
 
@@ -71,8 +77,6 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
 def _send(
     settings: Settings, version: str, manifest: Mapping[str, Any], card: str, folder: Path
 ) -> str:
-    for name, value in QUIET.items():
-        os.environ.setdefault(name, value)
     from mlflow import MlflowClient
     from mlflow.entities import Metric, Param
 

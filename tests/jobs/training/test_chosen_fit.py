@@ -6,7 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ringfence.connector.keys import decode_key
 from ringfence.connector.store.models import find_active_manifest, members
+from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.chosen_fit import FACTORS, _is_imbalanced, _plans
 from ringfence.jobs.training.repeat import recorded_settings, run_repeat
@@ -65,10 +67,10 @@ def test_a_search_is_kept_and_a_training_can_be_repeated_bit_by_bit(grown):
 
     # a column of a training node is another one now: the weights are not those any more
     key = min(one.node_key for one in members(plain.store, plain.project, done.version, "train"))
-    plain.graph.write("MATCH (n:Account {id: $id}) SET n.features = [x IN n.features | x + 1.0]",
-                      id=int(key.partition(":")[2]))  # fmt: skip
-    from ringfence.jobs.integrity.reconcile import run_reconcile
-
+    plain.graph.run(
+        "MATCH (n:Account {id: $id}) SET n.features = [x IN n.features | x + 1.0]",
+        id=decode_key(key),
+    )
     run_scoring(plain)
     run_reconcile(plain, repair=True)
     changed = run_repeat(plain, done.version)

@@ -2,10 +2,12 @@
 
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
 import time
+from contextlib import closing
 from http.client import HTTPConnection
 
 import pytest
@@ -64,21 +66,23 @@ def server(tmp_path):
     ]  # fmt: skip
     quiet = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
     with (tmp_path / "mlflow.log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log, env=quiet)
+        process = subprocess.Popen(
+            command, stdout=log, stderr=log, env=quiet, start_new_session=True
+        )
         try:
             end = time.monotonic() + 120
             while time.monotonic() < end and process.poll() is None:
                 try:
-                    asked = HTTPConnection("127.0.0.1", port, timeout=5)
-                    asked.request("GET", "/health")
-                    if asked.getresponse().status == 200:
-                        break
+                    with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
+                        asked.request("GET", "/health")
+                        if asked.getresponse().status == 200:
+                            break
                 except OSError:
                     time.sleep(0.5)
             yield f"http://127.0.0.1:{port}"
         finally:
-            process.terminate()
-            process.wait(30)
+            os.killpg(process.pid, signal.SIGKILL)  # with its workers; nothing of it is kept
+            process.wait(60)
 
 
 @pytest.mark.slow
