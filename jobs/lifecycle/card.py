@@ -112,6 +112,11 @@ def _model_rows(model: ModelRecord) -> Rows:
     ]
     if "best_epoch" in manifest:
         rows.append(("best epoch", str(manifest["best_epoch"])))
+    if "recipe" in manifest:
+        weighed = manifest["recipe"].get("class_weights") is not None
+        rows.append(("rare classes weighed up", "yes" if weighed else "no"))
+    if trials := (manifest.get("training") or {}).get("trials"):
+        rows.append(("chosen on validation nodes", f"among {len(trials)} trials"))
     return tuple(rows)
 
 

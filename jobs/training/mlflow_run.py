@@ -46,7 +46,6 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
     settings = workspace.settings
     if settings.tracking.uri is None:
         return None
-    card = as_html(read_card(workspace.store, workspace.project, version))
     folder = workspace.models / version
     found: list[str] = []
     failed: list[str] = []
@@ -61,6 +60,7 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
 
     def send() -> None:
         try:
+            card = as_html(read_card(workspace.store, workspace.project, version))
             found.append(_send(settings, version, manifest, card, folder))
         except Exception as error:  # noqa: BLE001  (another's server must not end a training)
             failed.append(" ".join(str(error).split())[:300] or type(error).__name__)
