@@ -14,7 +14,7 @@ FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
-  screenshots docs lock clean
+  screenshots docs notebooks lock clean
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -90,6 +90,9 @@ docs: $(VENV)/.dev ## the documentation as a site in build/site, with the pages 
 	$(BIN)/python docs/site/figures.py
 	$(BIN)/python -m sphinx -q -W --keep-going -b html -d build/doctrees -c docs/site . build/site
 	@echo "build/site/index.html"
+
+notebooks: $(VENV)/.dev ## execute the notebooks of examples/ anew, each with a Neo4j of its own
+	$(BIN)/python examples/make_notebooks.py
 
 reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
 	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)

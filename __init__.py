@@ -18,8 +18,10 @@ except PackageNotFoundError:  # a source tree that was never installed
 __all__ = ["__version__", "open"]
 
 
-def open(path: str | Path = "ringfence.toml") -> Project:
+def open(path: str | Path | None = None) -> Project:
     """Open the project that a configuration file describes.
+
+    Without a path it is the file of `RINGFENCE_CONFIG`, or `ringfence.toml` in the working folder.
 
     Its methods are the commands (`train`, `score`, `audit`); `coverage`, `runs`, `sets`,
     `worklist`, `explain` and `query` come back as pandas frames, and `figure` as plotly's.

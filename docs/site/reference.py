@@ -52,7 +52,7 @@ def command_line() -> str:
     def verbs(command: Any, name: str) -> Iterator[str]:
         context = typer.Context(command, info_name=name)
         children = getattr(command, "commands", None)
-        if children is None or (command.callback and " " in name):
+        if " " in name:
             yield from _verb(command, name, context)
         for child in command.list_commands(context) if children else ():
             yield from verbs(children[child], f"{name} {child}")

@@ -76,6 +76,8 @@ def _line(section: str, name: str, field: FieldInfo) -> str:
 
 
 def _type(kind: Any) -> str:
+    if hasattr(kind, "__metadata__"):  # Annotated: bounds of a number are no part of its type
+        return _type(kind.__origin__)
     if get_args(kind) and str(get_origin(kind)).endswith("Literal"):
         return " or ".join(f"`{value}`" for value in get_args(kind))
     if get_origin(kind) is dict:

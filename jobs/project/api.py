@@ -174,6 +174,6 @@ class Project:
             yield ProjectQueries(store, self.settings.project)
 
 
-def open_project(path: str | Path = "ringfence.toml") -> Project:
+def open_project(path: str | Path | None = None) -> Project:
     """Read the configuration at `path`; nothing is connected before a method needs it."""
-    return Project(load(Path(path)))
+    return Project(load(None if path is None else Path(path)))

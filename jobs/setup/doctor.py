@@ -15,6 +15,7 @@ from ringfence.jobs.project.workspace import open_graph
 from ringfence.jobs.setup.checks.graph import check_graph
 from ringfence.jobs.setup.checks.schedule import check_schedule
 from ringfence.jobs.setup.checks.store import check_store
+from ringfence.jobs.setup.checks.telemetry import check_telemetry
 from ringfence.jobs.setup.finding import Finding, from_error
 
 
@@ -27,6 +28,7 @@ def run_doctor(
     except RingfenceError as error:
         return [from_error(error)]
     findings = [Finding("ok", "the configuration can be read"), *check_schedule(settings)]
+    findings += check_telemetry(settings)
     with ExitStack() as stack:
         findings += _check_neo4j(settings, stack, download)
         findings += _check_audit_store(settings, stack)

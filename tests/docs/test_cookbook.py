@@ -1,6 +1,7 @@
 """Every query of the cookbook runs on a scored and audited graph, and returns what it says."""
 
 import re
+import runpy
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,8 +17,11 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import explain, run_explain
 
-PAGE = (Path(__file__).resolve().parents[2] / "docs/cookbook.md").read_text()
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs/cookbook.md").read_text()
 RECIPES = re.findall(r"### (.+?)\n.*?```cypher\n(.+?)```", PAGE, re.DOTALL)
+# null is no property
+MAY_BE_ABSENT = {"threshold", "level", "band", "bias", "coverage", "mean_size_naive"}
 MAY_BE_NONE = {
     "Sets that were empty and got their likeliest class (`nonempty = true`)",
     "Full sets: nothing can be excluded",
@@ -79,6 +83,28 @@ def test_every_recipe_runs_and_finds_something(grown, mode):
     missed = report.total.known - report.total.covered
     assert len(found["Known accounts that their set missed"]) == min(20, missed)
     _explains(workspace, int(unlabelled[0]))
+    _is_as_the_reference_says(workspace.graph)
+
+
+def _is_as_the_reference_says(graph):
+    """Labels, types and properties of ours in the graph are those of docs/site/graph_schema.py."""
+    schema = runpy.run_path(str(ROOT / "docs/site/graph_schema.py"))
+    nodes = {part.name: set(part.properties) for part in schema["NODES"]}
+    types = {part.name: set(part.properties) for part in schema["RELATIONSHIPS"]}
+    of_nodes = "MATCH (n:{}) UNWIND [''] + keys(n) AS name RETURN DISTINCT name"
+    of_types = "MATCH ()-[n:{}]->() UNWIND [''] + keys(n) AS name RETURN DISTINCT name"
+    for query, described in ((of_nodes, nodes), (of_types, types)):
+        for name, properties in described.items():
+            written = {row["name"] for row in graph.read(query.format(name))}
+            assert written, f"no run writes {name}"
+            assert written - {""} <= properties, name
+            assert properties - written <= MAY_BE_ABSENT, name
+    (ours,) = graph.read(
+        "MATCH (n) UNWIND labels(n) AS label WITH collect(DISTINCT label) AS labels "
+        "MATCH ()-[r]->() RETURN labels, collect(DISTINCT type(r)) AS types"
+    )
+    assert set(ours["labels"]) - {"Account"} == set(nodes)
+    assert set(ours["types"]) - {"PAID"} == set(types)
 
 
 def _explains(workspace, node):
