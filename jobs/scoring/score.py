@@ -111,7 +111,8 @@ def run_scoring(
         shadow = None
         if seq is not None:
             shadow = shadow_run(workspace, session.writer, read.mirror, due, seq)
-            stopwatch.lap("shadow")
+            if shadow is not None:
+                stopwatch.lap("shadow")
     report = _report(seq, session.recovered, read, due, decision, corrected, stopwatch)
     return replace(report, shadow=shadow)
 

@@ -115,7 +115,8 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
                             "schedule", "totals", "alarms", "not_beaten", "shadows",
                             "verdict"]  # fmt: skip
     assert list(status["models"][0]) == ["version", "state", "trained", "network", "classes",
-                                         "train", "validation", "calibration"]  # fmt: skip
+                                         "holdout", "train", "validation",
+                                         "calibration"]  # fmt: skip
     assert list(status["runs"][0]) == [*names(tables.run), "decided"]
     assert list(status["coverage"][0]) == names(tables.coverage)
     explanation = json.loads(json.dumps(explain(queries, "account 1-1").as_json()))
