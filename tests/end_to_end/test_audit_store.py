@@ -23,12 +23,15 @@ from ringfence.jobs.config.load import load_values
 from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.metrics import exposition
 from ringfence.jobs.dashboard.pages import classes, drift, runs, thresholds, today
+from ringfence.jobs.dashboard.pages import comparison as comparison_page
 from ringfence.jobs.dashboard.pages import coverage as coverage_page
+from ringfence.jobs.dashboard.pages import run as run_page
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.samples.audit_store import VERSION, Plan, fill_store
 from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.status import read_status
 from ringfence.jobs.views.tables import TABLES, as_csv
+from tests.dashboard.whole_view import whole_view
 
 HALF_LIFE = '{"drift_half_life_days":7.0}'
 PLAN = Plan(runs=3, per_run=80)
@@ -97,7 +100,7 @@ def test_nodes_that_have_no_group_are_said_beside_the_groups(filled, capsys):
     queries = ProjectQueries(store, "p")
     print_coverage(count_coverage(store, settings), "Coverage")
     assert "evaluated nodes have no" not in capsys.readouterr().out
-    assert len(classes.build(queries)["lead"]) == 1
+    assert len(classes.build(whole_view(queries))["lead"]) == 1
     first = tables.grouping.c.node_key.like("s:account 1-%")  # as if groups had been named later
     with store.transaction() as connection:
         connection.execute(tables.grouping.delete().where(first))
@@ -107,7 +110,9 @@ def test_nodes_that_have_no_group_are_said_beside_the_groups(filled, capsys):
     held = acquire(store, "p", "again", 60)
     coverage.record_coverage(Writer(store, held, chain_key(None, settings.engine.folder)), rows)
     release(store, held)
-    assert "80 of 240 evaluated nodes have no region" in classes.build(queries)["lead"][1]
+    assert (
+        "80 of 240 evaluated nodes have no region" in classes.build(whole_view(queries))["lead"][1]
+    )
 
 
 def test_pages_show_the_newest_rows_and_files_have_all(filled):
@@ -145,8 +150,10 @@ def test_nothing_on_a_page_scans_the_predictions(filled):
     )
     queries = ProjectQueries(store, "p")
     for page in (today, coverage_page, classes, thresholds, runs):
-        page.build(queries)
-    drift.build(Dashboard(settings, store, guard_of(settings)))
+        page.build(whole_view(queries))
+    drift.build(Dashboard(settings, store, guard_of(settings)), whole_view(queries))
+    run_page.build(queries, 2)
+    comparison_page.build(queries, 1, 2)
     exposition(queries)
     explain(queries, "account 1-1")
     plans = []
@@ -182,7 +189,7 @@ def test_a_changed_alpha_neither_wipes_a_broken_verdict_nor_its_alarm(
     assert ("is about the runs at alpha" in total.words) == (alphas[-1] != total.alpha)
     coverage_alarm = {alarm.rule: alarm for alarm in queries.alarms()}["coverage"]
     assert (coverage_alarm.state, coverage_alarm.words) == ("firing", total.words)
-    assert today.build(queries)["verdict"] == "broken"
+    assert today.build(whole_view(queries))["verdict"] == "broken"
     rows = count_coverage(store, settings)
     assert AuditReport(0, 0, 0, tuple(rows), ()).total.words == total.words
     counted = [(row.alpha, row.evaluated, row.verdict) for row in queries.totals()]

@@ -17,6 +17,7 @@ from ringfence.jobs.dashboard.pages import today
 from ringfence.jobs.report.page import html
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 from ringfence.jobs.views.status import read_status
+from tests.dashboard.whole_view import whole_view
 
 MISSED = Plan(runs=5, per_run=200, covered=0.95, covered_by_class={"mule": 0.62})
 
@@ -113,8 +114,8 @@ def shown(store, settings, plan, capsys):
     queries = ProjectQueries(store, "p")
     print_status(read_status(store, "p"))
     return {
-        "today": today.build(queries),
-        "classes": classes_page.build(queries),
+        "today": today.build(whole_view(queries)),
+        "classes": classes_page.build(whole_view(queries)),
         "alarms": {alarm.rule: alarm for alarm in queries.alarms()},
         "metrics": exposition(queries).decode(),
         "status": " ".join(capsys.readouterr().out.split()),

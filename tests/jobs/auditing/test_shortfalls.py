@@ -7,6 +7,7 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from tests.dashboard.whole_view import whole_view
 
 
 def queries_of(folder, **plan):
@@ -34,7 +35,7 @@ def page_of(queries):
     from ringfence.jobs.dashboard.pages import today
 
     frame = {"here": "/", "project": "p", "csrf": ""}
-    return render("today.html", **today.build(queries), **frame)
+    return render("today.html", **today.build(whole_view(queries)), **frame)
 
 
 def test_the_class_is_named_though_the_verdict_over_all_nodes_is_kept(poor):

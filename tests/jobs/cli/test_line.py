@@ -14,7 +14,7 @@ def test_the_whole_line_by_commands(ringfence, project):
     scored = ringfence("score", cwd=folder, env=env).stdout
     assert "NodeEx" in scored
     assert "naive" in scored
-    assert "not enough known yet" in ringfence("audit", cwd=folder, env=env).stdout
+    assert "Not enough known yet" in ringfence("audit", cwd=folder, env=env).stdout
     status = json.loads(ringfence("status", "--json", cwd=folder, env=env).stdout)
     assert status["runs"][0]["state"] == "applied"
     assert status["evaluated"] == status["unknown"] == status["runs"][0]["n_evaluated"]
