@@ -81,7 +81,7 @@ def _demo(browser: Browser, config: Path, folder: Path, key: str | None, parts: 
 
 
 def _state(browser: Browser, state: str, folder: Path, parts: Path) -> None:
-    """A sheet of every page of a made-up project, on a desktop and on a phone."""
+    """A sheet of every page of a made-up project."""
     name = state.replace(" ", "-").replace(",", "")
     settings = settings_at(parts / name)
     store = open_store(settings.audit.url)
@@ -90,9 +90,7 @@ def _state(browser: Browser, state: str, folder: Path, parts: Path) -> None:
     server, url = _serve(Dashboard(settings, store, guard_of(settings)))
     try:
         pictures = _shots(browser, url, addresses, parts, name, viewport=SMALL_DESKTOP)
-        on_phone = _shots(browser, url, addresses, parts, f"{name}-phone", viewport=SMALL_PHONE)
         write_sheet(pictures, 4, 420, folder / f"{name}.png")
-        write_sheet(on_phone, 8, 200, folder / f"{name}-phone.png")
     finally:
         server.should_exit = True
         store.close()
