@@ -25,6 +25,7 @@ from ringfence.jobs.project.network_inputs import edge_index
 from ringfence.jobs.project.session import lease_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY, TypedEncoders
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.models.networks import pyg as pyg  # imports PyG without its warnings, first
 from ringfence.models.schema import CLASSIFIED
 
 if TYPE_CHECKING:

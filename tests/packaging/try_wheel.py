@@ -78,6 +78,8 @@ def step(name, *command, cwd):
         done = run(*command, cwd=cwd, timeout=SECONDS_FOR_A_STEP)
     except subprocess.TimeoutExpired:
         raise Failed(f"{name} took more than {SECONDS_FOR_A_STEP} s") from None
+    except OSError as error:
+        raise Failed(f"{name} could not start: {error}") from None
     if done.returncode != 0:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise Failed(f"{name} ended with {done.returncode}: {' '.join(last)[:200]}")
@@ -163,6 +165,8 @@ def main(argv=None):
     parser.add_argument("--uv", default=str(ROOT / ".venv/bin/uv"), help="the program uv")
     parser.add_argument("--versions", nargs="+", default=VERSIONS, help="which Pythons to look for")
     options = parser.parse_args(argv)
+    uv = shutil.which(options.uv) or options.uv
+    uv = Path(uv).absolute()  # steps run in other folders
     with tempfile.TemporaryDirectory(prefix="ringfence-wheel-") as name:
         folder = Path(name)
         source = copy_of_the_tracked_files(folder / "source")
@@ -172,7 +176,7 @@ def main(argv=None):
         print(f"{wheel.name}: {wheel.stat().st_size:,} bytes", flush=True)
         trials = []
         for version in options.versions:
-            python = find_python(version, options.uv)
+            python = find_python(version, uv)
             if python is None:
                 facts = UNTESTED.format(version)
                 trials.append(Trial(version, "untested", facts, ran=False))
@@ -180,7 +184,7 @@ def main(argv=None):
             print(f"trying Python {version}: {python.name}", flush=True)
             own = folder / version
             own.mkdir()
-            trials.append(try_python(version, python, wheel, own, options.uv))
+            trials.append(try_python(version, python, wheel, own, uv))
     print(table(trials))
     return int(any(one.failed for one in trials) or not any(one.ran for one in trials))
 
