@@ -44,6 +44,8 @@ def measure(nodes: int, pairs: int) -> dict[str, Any]:
         graph = stack.enter_context(closing(connect(server.uri, server.user, server.password)))
         environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
         settings = settings_file(folder / "project", server.uri, "GCN", "DAPS")
+        text = settings.read_text(encoding="utf-8")
+        settings.write_text(text.replace("[model]", "[model]\nholdout = 0.0"), encoding="utf-8")
         workspace = stack.enter_context(open_workspace(load_settings(settings, environment)))
         run_migrations(workspace)
         for _ in ("active", "candidate"):
