@@ -28,6 +28,7 @@ MAX_BARS = 20  # columns and relationship types
 MAX_ROWS = 60
 MAX_STROKE = 9.0  # of the strongest neighbour's line, in the picture's units
 MIN_STROKE = 0.8
+MAX_WAIT_SECONDS = 2.0  # for another node that is being explained
 MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in turn
 
 _at_work = threading.Lock()
@@ -62,7 +63,7 @@ def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
             needed="the graph that the mirror was read from",
             next_step=dashboard.how_to_start(),
         )
-    if not _at_work.acquire(timeout=settings.serve.why_seconds):
+    if not _at_work.acquire(timeout=MAX_WAIT_SECONDS):
         raise HTTPException(503, "another node is being explained; ask again in some seconds")
     try:
         workspace = Workspace(settings, settings.mapping(), graph, dashboard.store)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ringfence.jobs.cli.console import print_report, say
+from ringfence.jobs.cli.exit_codes import ExitCode
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
@@ -36,12 +37,15 @@ def report(
     if pack is not None:
         from ringfence.jobs.report.pack import run_pack
 
-        print_report(run_pack(load(config), pack), as_json, print_pack)
+        done = run_pack(load(config), pack)
+        print_report(done, as_json, print_pack)
+        if done.sound is False:
+            raise typer.Exit(ExitCode.ALARM)
         return
     from ringfence.jobs.report.write import run_report
 
-    done = run_report(load(config), output, tuple(format_ or ["html"]))
-    print_report(done, as_json, print_files)
+    written = run_report(load(config), output, tuple(format_ or ["html"]))
+    print_report(written, as_json, print_files)
 
 
 def print_files(done: ReportFiles) -> None:
