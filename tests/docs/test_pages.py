@@ -25,7 +25,7 @@ from tests.examples.test_deployment import parse
 PAGES = ("tutorial.md", "how-to.md", "operations.md")
 SMALL_DEMO = ("--nodes", "1000", "--arriving", "2")
 STAYS_OPEN = {"serve"}  # tests/dashboard/test_api.py starts it and ends it
-# so few accounts may well miss (4); doctor has findings about the machine too, such as memory (1)
+# so few accounts may well miss (4); doctor suspects the column `balance` of the sample graph (1)
 OTHER_CODES = {"audit": 4, "doctor": 1}
 
 
