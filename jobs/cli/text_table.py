@@ -25,12 +25,15 @@ def draw_table(
     texts = [[format_value(value) for value in row] for row in rows]
     numeric = [_is_numeric([row[place] for row in rows]) for place in range(len(columns))]
     names = [visible(name) for name in columns]
-    needed = sum(
-        _least_width(name, [row[place] for row in texts], numeric[place])
-        for place, name in enumerate(names)
+    cells = [[row[place] for row in texts] for place in range(len(columns))]
+    room = width - GAP * (len(columns) - 1) - 1
+    wide = _fit_widths(
+        [_whole_width(name, own) for name, own in zip(names, cells, strict=True)],
+        [_least_width(*one) for one in zip(names, cells, numeric, strict=True)],
+        room,
     )
-    if needed + GAP * len(columns) + 1 <= width:
-        return _as_table(title, names, texts, numeric)
+    if sum(wide) <= room:
+        return _as_table(title, names, texts, numeric, wide)
     return _as_list(title, names, texts)
 
 
@@ -64,7 +67,11 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def _as_table(
-    title: str, names: Sequence[str], texts: Sequence[Sequence[str]], numeric: Sequence[bool]
+    title: str,
+    names: Sequence[str],
+    texts: Sequence[Sequence[str]],
+    numeric: Sequence[bool],
+    wide: Sequence[int],
 ) -> RenderableType:
     from rich import box
     from rich.table import Table
@@ -76,15 +83,12 @@ def _as_table(
         title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        padding=(0, 1),
+        show_edge=False,
+        padding=(0, GAP - 1, 0, 0),
     )
-    for name, is_numeric in zip(names, numeric, strict=True):
-        drawn.add_column(
-            Text(name),
-            justify="right" if is_numeric else "left",
-            no_wrap=is_numeric and " " not in name,
-            overflow="fold",
-        )
+    for name, is_numeric, width in zip(names, numeric, wide, strict=True):
+        justify = "right" if is_numeric else "left"
+        drawn.add_column(Text(name), justify=justify, width=width, overflow="fold")
     for row in texts:
         drawn.add_row(*map(Text, row))
     return drawn
@@ -115,6 +119,27 @@ def _as_list(title: str, names: Sequence[str], texts: Sequence[Sequence[str]]) -
 def _is_numeric(values: Sequence[Any]) -> bool:
     known = [value for value in values if value is not None]
     return bool(known) and all(isinstance(value, int | float) for value in known)
+
+
+def _fit_widths(whole: Sequence[int], least: Sequence[int], room: int) -> list[int]:
+    """Take from the widest columns what is too much, but no column's least.
+
+    >>> _fit_widths([8, 20, 30], [8, 4, 4], 40)
+    [8, 16, 16]
+    """
+    wide = list(whole)
+    while sum(wide) > room:
+        reducible = [place for place in range(len(wide)) if wide[place] > least[place]]
+        if not reducible:
+            break
+        wide[max(reducible, key=lambda place: wide[place])] -= 1
+    return wide
+
+
+def _whole_width(name: str, texts: Sequence[str]) -> int:
+    from rich.cells import cell_len
+
+    return max([cell_len(name), *map(cell_len, texts)])
 
 
 def _least_width(name: str, texts: Sequence[str], numeric: bool) -> int:
