@@ -87,8 +87,9 @@ def _as_table(
         padding=(0, GAP - 1, 0, 0),
     )
     for name, is_numeric, width in zip(names, numeric, wide, strict=True):
-        justify = "right" if is_numeric else "left"
-        drawn.add_column(Text(name), justify=justify, width=width, overflow="fold")
+        drawn.add_column(
+            Text(name), justify="right" if is_numeric else "left", width=width, overflow="fold"
+        )
     for row in texts:
         drawn.add_row(*map(Text, row))
     return drawn
