@@ -242,7 +242,7 @@ SHADOWS = TableView(
         Column("known", "known", "int", "Those of them whose class is known."),
         Column("coverage", "coverage", "percent", "Share of these that shadow sets cover."),
         Column("in force", "active_coverage", "percent", "Share that the sets in force cover."),
-        Column("difference in points", "reach", "text", "95 % interval of the difference."),
+        Column("difference in points", "reach", "text", "The 95 % interval of the difference."),
         Column("average size", "mean_size", "num", "Average number of classes in a shadow set."),
         Column("size in force", "active_mean_size", "num", "The same of the sets in force."),
         Column("last run", "last_run", "run", "The newest run that it took part in."),
