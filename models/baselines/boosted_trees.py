@@ -90,4 +90,21 @@ def _fit(seen: Table, truth: Ints, wanted: Table, classes: int, seed: int) -> Fl
         validation_fraction=STOPPING_SHARE,
         random_state=seed,
     )
-    return np.asarray(model.fit(seen, truth).predict_proba(wanted), np.float64)
+    lowest = _below(seen)
+    fitted = model.fit(_filled(seen, lowest), truth)
+    return np.asarray(fitted.predict_proba(_filled(wanted, lowest)), np.float64)
+
+
+def _below(table: Table) -> Table:
+    """Return a number below all of each column [d]: what stands for a missing value.
+
+    scikit-learn takes NaN too, but not a column in which every row that it fits has none.
+    """
+    finite = np.where(np.isnan(table), np.float32(np.inf), table).min(axis=0)
+    known = np.where(np.isfinite(finite), finite, 0).astype(np.float64)
+    below = known - np.abs(known) - 1
+    return np.maximum(below, np.finfo(np.float32).min).astype(np.float32)
+
+
+def _filled(table: Table, lowest: Table) -> Table:
+    return np.where(np.isnan(table), lowest, table)

@@ -115,6 +115,9 @@ def test_times_that_nobody_sealed_are_sealed_with_the_next(request, tmp_path):
         assert problems_after((store, settings), edit)
 
 
+MIGRATED = "UPDATE run SET level = alpha, n_thresholds = 1, shift = NULL, mean_size_naive = NULL"
+
+
 def test_a_run_of_an_older_version_has_no_levels(request, tmp_path):
     later = {*record_check.RUN_DEFAULTS, "level"}
 
@@ -126,7 +129,7 @@ def test_a_run_of_an_older_version_has_no_levels(request, tmp_path):
 
     with project(request, tmp_path, "sqlite", before) as opened:
         with opened[0].engine.begin() as connection:  # as the migration leaves such runs
-            connection.execute(text("UPDATE run SET level = alpha, n_thresholds = 1"))
+            connection.execute(text(MIGRATED))
         assert problems_of(*opened) == []
         for column, value in {"alphas": "'[0.5]'", "level": "0.5", "promise": "'class'"}.items():
             found = problems_after(opened, [f"UPDATE run SET {column} = {value} WHERE seq = 2"])

@@ -9,6 +9,7 @@ from sqlalchemy import update
 from ringfence.connector.store import schedule, tables
 from ringfence.jobs.schedule import job_functions, logs
 from ringfence.jobs.schedule.runner import JobRunner
+from ringfence.jobs.telemetry.log_lines import TextLine
 from ringfence.jobs.views.status import read_status
 from tests.stores import sqlite
 
@@ -37,7 +38,7 @@ def lines(monkeypatch):
             found.append(self.format(record))
 
     keep = Keep()
-    keep.setFormatter(logs.TextLine())
+    keep.setFormatter(TextLine())
     monkeypatch.setattr(logs.logger, "handlers", [keep])
     logs.logger.setLevel(logging.INFO)
     return found

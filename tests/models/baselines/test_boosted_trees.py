@@ -65,3 +65,12 @@ def test_neighbours_are_counted_and_their_columns_averaged():
     assert np.isnan(found[1][1:]).all()
     empty = neighbour_columns(place[:0], neighbour[:0], means[:0], 3)
     assert empty.shape == (3, 3)
+
+
+def test_a_column_that_nobody_fitted_has_and_enormous_numbers_are_taken():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 2, 300)
+    table = np.stack([truth + rng.random(300), np.full(300, np.nan)], axis=1).astype(np.float32)
+    table[0, 0], table[5, 0] = np.finfo(np.float32).min, np.nan
+    fitted = tree_chances(table[:200], truth[:200], table[200:], 2)
+    assert (fitted.chances.argmax(axis=1) == truth[200:]).mean() > 0.9
