@@ -22,6 +22,7 @@ from ringfence.jobs.config.labels import ColumnSettings, NodeSettings, Relations
 from ringfence.jobs.config.mlflow import TrackingSettings
 from ringfence.jobs.config.model import ModelSettings
 from ringfence.jobs.config.neo4j import Neo4jSettings
+from ringfence.jobs.config.retrain import RetrainSettings
 from ringfence.jobs.config.schedule import ScheduleSettings
 from ringfence.jobs.config.section import Section
 from ringfence.jobs.config.serve import ServeSettings
@@ -39,6 +40,7 @@ __all__ = [
     "Neo4jSettings",
     "NodeSettings",
     "RelationshipSettings",
+    "RetrainSettings",
     "ScheduleSettings",
     "ServeSettings",
     "Settings",
@@ -63,6 +65,7 @@ class Settings(Section):
     alarms: AlarmSettings = Field(default_factory=AlarmSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
     schedule: ScheduleSettings = Field(default_factory=ScheduleSettings)
+    retrain: RetrainSettings = Field(default_factory=RetrainSettings)
     telemetry: TelemetrySettings = Field(default_factory=TelemetrySettings)
     tracking: TrackingSettings = Field(default_factory=TrackingSettings)
 
@@ -91,7 +94,8 @@ def _secrets(kind: type[Section]) -> set[str]:
 
 
 DECIDES_NO_SET: Any = {
-    "alarms": True, "schedule": True, "serve": True, "telemetry": True, "tracking": True,
+    "alarms": True, "retrain": True, "schedule": True, "serve": True, "telemetry": True,
+    "tracking": True,
 }  # fmt: skip
 SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
 """The settings of each table that come from the environment only."""

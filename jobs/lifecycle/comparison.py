@@ -17,7 +17,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringfence.connector.store.lifecycle.comparisons import StoredComparison
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
 from ringfence.connector.times import format_time
 from ringfence.jobs.config.settings import Settings
 from ringfence.models.comparison.judgement import (
@@ -162,6 +163,14 @@ def newest_of(comparisons: Sequence[StoredComparison], version: str) -> StoredCo
         if version in (one.version, one.against):
             return one
     return None
+
+
+def newest_comparison(store: Store, project: str, version: str) -> StoredComparison:
+    """Return the newest comparison that a version took part in; there must be one."""
+    found = newest_of(comparisons_of(store, project), version)
+    if found is None:
+        raise KeyError(f"version {version} was never compared")
+    return found
 
 
 def warnings_of(

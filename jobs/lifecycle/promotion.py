@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, LeaseHeld, ModelError
@@ -37,6 +37,7 @@ from ringfence.jobs.scoring.due import recorded_policy
 
 WAIT_SECONDS = 120.0
 ASK_AGAIN_SECONDS = 0.5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def run_promotion(
             workspace, session, find_version(workspace, version), "promoted", reason
         )
 
-    return _in_session(workspace, progress, wait_seconds, promote)
+    return in_session(workspace, progress, wait_seconds, promote)
 
 
 def run_rollback(
@@ -94,7 +95,7 @@ def run_rollback(
             )
         return _take_into_use(workspace, session, before, "rolled back", reason)
 
-    return _in_session(workspace, progress, wait_seconds, roll_back)
+    return in_session(workspace, progress, wait_seconds, roll_back)
 
 
 def find_version(workspace: Workspace, text: str) -> str:
@@ -111,12 +112,12 @@ def _require_reason(reason: str, verb: str) -> None:
         )
 
 
-def _in_session(
+def in_session(
     workspace: Workspace,
     progress: Progress,
     wait_seconds: float,
-    work: Callable[[Session], PromotionReport],
-) -> PromotionReport:
+    work: Callable[[Session], T],
+) -> T:
     """Do the work in a write session; a schedule's run that is at work is waited for."""
     end = time.monotonic() + wait_seconds
     while True:

@@ -58,3 +58,19 @@ def report(workspace: Workspace, progress: Progress) -> Ended:
     folder = workspace.settings.engine.folder / "report"
     done = run_report(workspace.settings, folder, ("html", "csv"))
     return Ended("done", f"{len(done.files)} files in {done.folder}")
+
+
+def retrain(workspace: Workspace, progress: Progress) -> Ended:
+    """Train a new version in a process of its own, where the configuration asks for it now."""
+    from ringfence.jobs.lifecycle.retraining import retraining_need
+    from ringfence.jobs.schedule.child import run_in_child
+
+    need = retraining_need(workspace.store, workspace.settings)
+    if not need.due:
+        return Ended("done", f"no training: {need.words}")
+    return run_in_child(
+        "ringfence.jobs.training.retrain",
+        "retrain_project",
+        (workspace.settings, need.words),
+        progress,
+    )

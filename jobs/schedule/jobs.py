@@ -6,7 +6,7 @@ it. The function is found by its name and not by an import statement, so that re
 configuration does not bring the code of every job, and torch with it.
 
 >>> list(JOBS)
-['score', 'audit', 'reconcile', 'verify', 'report']
+['score', 'audit', 'reconcile', 'verify', 'report', 'retrain']
 """
 
 from __future__ import annotations
@@ -37,6 +37,9 @@ class Job:
     description: str
     """Meaning of its setting, for the reference page."""
 
+    beside: bool = False
+    """Whether it runs beside the other jobs of its project, which otherwise take turns."""
+
     def load_function(self) -> JobFunction:
         """Import and return what the job does."""
         return cast("JobFunction", getattr(import_module(FUNCTIONS_MODULE), self.name))
@@ -54,5 +57,12 @@ JOBS: dict[str, Job] = {
         Job("reconcile", "30 3 * * *", "When to compare graph and SQL and repair."),
         Job("verify", "0 4 * * *", "When to check that everything on record is as it was decided."),
         Job("report", "", "When to write the report."),
+        Job(
+            "retrain",
+            "",
+            "When to ask whether a new version should be trained (`[retrain]`), and to train it in "
+            "a process of its own while runs go on.",
+            beside=True,
+        ),
     )
 }

@@ -21,6 +21,7 @@ from apscheduler.jobstores.memory import MemoryJobStore
 from apscheduler.schedulers.blocking import BlockingScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
+from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import log_event
 from ringfence.jobs.schedule.runner import JobRunner
 
@@ -64,6 +65,7 @@ class SchedulerLoop:
         for number, _ in enumerate(self.runners):
             executors[f"poll {number}"] = ThreadPoolExecutor(1)
             executors[f"run {number}"] = ThreadPoolExecutor(1)
+            executors[f"beside {number}"] = ThreadPoolExecutor(1)
         scheduler = BlockingScheduler(
             timezone=UTC,
             jobstores={"default": MemoryJobStore()},
@@ -93,7 +95,7 @@ class SchedulerLoop:
                 trigger.timer,
                 args=[job],
                 id=f"{number} {job}",
-                executor=f"run {number}",
+                executor=f"{'beside' if JOBS[job].beside else 'run'} {number}",
             )
 
     def _tick(self) -> None:

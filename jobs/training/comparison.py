@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +83,19 @@ def compare_and_record(
     against: str | None,
     progress: Say = lambda _what, _done, _all: None,
 ) -> StoredComparison:
-    """Compare a version with another one, and with the baselines, and record what was found.
+    """Compare a version with another one, and with the baselines, and record what was found."""
+    other, result = compute_comparison(workspace, mirror, version, against, progress)
+    return record_comparison(writer, version, other, result)
+
+
+def compute_comparison(
+    workspace: Workspace,
+    mirror: Mirror,
+    version: str,
+    against: str | None,
+    progress: Say = lambda _what, _done, _all: None,
+) -> tuple[str | None, dict[str, Any]]:
+    """Return the version that was compared with, if any, and what was found; nothing is written.
 
     Where the other version can't run on this graph, or has no node in common that both left alone,
     the version is compared with the baselines alone, and the record says why.
@@ -122,7 +135,7 @@ def compare_and_record(
         alpha=workspace.settings.conformal.first_alpha,
         nodes_sha256=nodes.digest(),
     )
-    return record_comparison(writer, version, other.version if other else None, result)
+    return other.version if other else None, result
 
 
 def load_version(workspace: Workspace, version: str) -> SavedModel:

@@ -15,17 +15,22 @@ from ringfence import __version__
 from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
+from ringfence.connector.records import Member
 from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.lifecycle.activations import State
+from ringfence.connector.store.lifecycle.comparisons import StoredComparison
 from ringfence.connector.store.models import find_active_manifest, record_model
+from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
+from ringfence.jobs.lifecycle.retraining import BEGAN_KEY
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.holdout import MANIFEST_KEY as MANIFEST_KEY_HOLDOUT
 from ringfence.jobs.project.holdout import configured_holdout
 from ringfence.jobs.project.model_inputs import bind_mapping
-from ringfence.jobs.project.promise import MANIFEST_KEY, describe_changes
-from ringfence.jobs.project.session import Session, write_session
+from ringfence.jobs.project.promise import MANIFEST_KEY, PromiseTerms, describe_changes
+from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration import SHARES_KEY
@@ -59,6 +64,9 @@ from ringfence.jobs.training.split import (
 from ringfence.jobs.training.typed_fit import typed_options
 from ringfence.models.guarantee.law import guarantee
 from ringfence.models.training.loop import Epoch
+
+Compared = tuple[HoldoutReport | None, str]
+"""A comparison, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,79 +113,128 @@ def run_training(
     It is a candidate, unless it is the first one, or there is a reason to `promote` it at once.
     `announce` gets what a person should know of the promise before anything is trained.
     """
-    settings = workspace.settings
     check_promise(workspace)
     with write_session(workspace, progress) as session:
         before = find_active_manifest(workspace.store, workspace.project)
+        began = database_time(workspace)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror
         note_step("read")
-        drawn = draw_holdout(mirror, configured_holdout(settings))
-        plan = plan_promise(settings, count_labelled(mirror, drawn.rows))
-        announced = (*plan.sentences, *([drawn.sentence] if drawn.sentence else []))
-        for sentence in announced:
-            announce(sentence)
-        split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
-        chosen = choose_fit(workspace, mirror, split, on_epoch, plan.class_weights, progress)
-        fitted, workspace = chosen.fitted, chosen.workspace
-        settings = workspace.settings
-        note_step("fit")
-        naive = calibrate_naively(workspace, mirror, split, fitted)
-        version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
-        promise = settle_promise(workspace, mirror, split, fitted)
-        facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
-        facts |= {"calibration_shares": dict(plan.calibration_shares), "training": chosen.facts()}
-        facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
-        facts |= {MANIFEST_KEY_HOLDOUT: drawn.holdout and drawn.holdout.as_manifest()}
-        manifest = dumps(
-            model_files.save_model(
-                workspace.models, version, fitted.weights, fitted.scaling, naive.scores, facts
-            )
-        )
-        digest = hashlib.sha256(manifest.encode()).hexdigest()
-        members = list_members(mirror, split)
-        state = record_model(session.writer, version, manifest, digest, members, promote)
+        fresh = train_on(workspace, mirror, on_epoch, announce, {BEGAN_KEY: began}, progress)
+        state = fresh.record(session.writer, promote)
         save_graph(workspace, mirror)
         note_step("record")
-        active = None if before is None else str(json.loads(before)["version"])
-        holdout, not_compared = _compare(
-            workspace, session, mirror, drawn, version, active, progress
+        compared = compare_fresh(
+            fresh,
+            before,
+            lambda active: compare_and_record(
+                workspace, session.writer, mirror, fresh.version, active, progress
+            ),
         )
         note_step("compare")
-    tracked = track_training(workspace, version, json.loads(manifest))
-    report = _report(settings, version, mirror.size, split, fitted, naive)
-    return replace(
-        report,
-        state=state,
-        promise=(*describe_promise(promise, mirror.edge_count), *chosen.describe()),
-        tracking=None if tracked is None else tracked.sentence,
-        announced=announced,
-        comparison=holdout,
-        not_compared=not_compared,
-        differences=tuple(
-            describe_changes(settings.conformal, json.loads(before), promise.terms)
+    return fresh.report(state, before, compared)
+
+
+@dataclass(frozen=True, slots=True)
+class FreshModel:
+    """A version that was trained and saved, and is not on record yet.
+
+    `workspace` has the settings that it was trained with: a search may have chosen some.
+    """
+
+    version: str
+    workspace: Workspace
+    manifest: str
+    members: list[Member]
+    holdout: DrawnHoldout
+    trained: TrainReport
+    terms: PromiseTerms
+
+    def record(self, writer: Writer, promote: str | None = None) -> State:
+        """Put it on record; return its state."""
+        digest = hashlib.sha256(self.manifest.encode()).hexdigest()
+        return record_model(writer, self.version, self.manifest, digest, self.members, promote)
+
+    def report(self, state: str, before: str | None, compared: Compared) -> TrainReport:
+        """Return what the training did, and track it; `before` is the active model's manifest."""
+        tracked = track_training(self.workspace, self.version, json.loads(self.manifest))
+        changes = (
+            describe_changes(self.workspace.settings.conformal, json.loads(before), self.terms)
             if before
             else ()
-        ),
-    )
+        )
+        return replace(
+            self.trained,
+            state=state,
+            tracking=None if tracked is None else tracked.sentence,
+            comparison=compared[0],
+            not_compared=compared[1],
+            differences=tuple(changes),
+        )
 
 
-def _compare(
+def database_time(workspace: Workspace) -> int:
+    """Return the audit store's time: what became known after it was not trained on."""
+    with workspace.store.reading() as connection:
+        return workspace.store.now_ns(connection)
+
+
+def train_on(
     workspace: Workspace,
-    session: Session,
     mirror: Mirror,
-    drawn: DrawnHoldout,
-    version: str,
-    active: str | None,
+    on_epoch: Callable[[Epoch], None] | None,
+    announce: Callable[[str], None],
+    more_facts: dict[str, Any],
     progress: ReadProgress,
-) -> tuple[HoldoutReport | None, str]:
+) -> FreshModel:
+    """Split the labelled nodes, fit the network and save its files; nothing goes on record."""
+    settings = workspace.settings
+    drawn = draw_holdout(mirror, configured_holdout(settings))
+    plan = plan_promise(settings, count_labelled(mirror, drawn.rows))
+    announced = (*plan.sentences, *([drawn.sentence] if drawn.sentence else []))
+    for sentence in announced:
+        announce(sentence)
+    split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
+    chosen = choose_fit(workspace, mirror, split, on_epoch, plan.class_weights, progress)
+    fitted, workspace = chosen.fitted, chosen.workspace
+    settings = workspace.settings
+    note_step("fit")
+    naive = calibrate_naively(workspace, mirror, split, fitted)
+    version = f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{fitted.digest()[:8]}"
+    promise = settle_promise(workspace, mirror, split, fitted)
+    facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
+    facts |= {"calibration_shares": dict(plan.calibration_shares), "training": chosen.facts()}
+    facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
+    facts |= {MANIFEST_KEY_HOLDOUT: drawn.holdout and drawn.holdout.as_manifest()}
+    manifest = dumps(
+        model_files.save_model(
+            workspace.models,
+            version,
+            fitted.weights,
+            fitted.scaling,
+            naive.scores,
+            facts | more_facts,
+        )
+    )
+    report = replace(
+        _report(settings, version, mirror.size, split, fitted, naive),
+        promise=(*describe_promise(promise, mirror.edge_count), *chosen.describe()),
+        announced=announced,
+    )
+    members = list_members(mirror, split)
+    return FreshModel(version, workspace, manifest, members, drawn, report, promise.terms)
+
+
+def compare_fresh(
+    fresh: FreshModel, before: str | None, compare: Callable[[str | None], StoredComparison]
+) -> Compared:
     """Compare the new version with the one in use; where that fails, the version is there still."""
-    if drawn.holdout is None:
-        return None, drawn.sentence or "no holdout ([model] holdout = 0)"
+    if fresh.holdout.holdout is None:
+        return None, fresh.holdout.sentence or "no holdout ([model] holdout = 0)"
+    active = None if before is None else str(json.loads(before)["version"])
     try:
-        done = compare_and_record(workspace, session.writer, mirror, version, active, progress)
+        return holdout_report(compare(active)), ""
     except ModelError as error:
         return None, error.found
-    return holdout_report(done), ""
 
 
 def _manifest_facts(

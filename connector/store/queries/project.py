@@ -245,6 +245,13 @@ class ProjectQueries:
         states = states_of([row["version"] for row in rows], self.activations())
         return [_model(row, states[row["version"]]) for row in rows]
 
+    def count_known_since(self, ns: int) -> int:
+        """Return how many classes of evaluated nodes became known after a time."""
+        query = select(func.count()).where(
+            prediction.c.project == self.project, prediction.c.labelled_ns > ns
+        )
+        return int(self.scalar(query))
+
     def comparisons(self) -> list[StoredComparison]:
         """Return every comparison of model versions, oldest first."""
         return comparisons_of(self.store, self.project)
