@@ -62,7 +62,7 @@ def report(workspace: Workspace, progress: Progress) -> Ended:
 
 def retrain(workspace: Workspace, progress: Progress) -> Ended:
     """Train a new version in a process of its own, where the configuration asks for it now."""
-    from ringfence.jobs.lifecycle.retraining import retraining_need
+    from ringfence.jobs.lifecycle.retrain_need import retraining_need
     from ringfence.jobs.schedule.child import run_in_child
 
     need = retraining_need(workspace.store, workspace.settings)

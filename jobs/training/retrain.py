@@ -18,7 +18,7 @@ from ringfence.connector.store.trail.actor import acting_as
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import better_by_the_rule, newest_comparison
 from ringfence.jobs.lifecycle.promotion import in_session, run_promotion
-from ringfence.jobs.lifecycle.retraining import BEGAN_KEY, WHY_KEY
+from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY, WHY_KEY
 from ringfence.jobs.project.graph_read import read_graph
 from ringfence.jobs.project.session import Session
 from ringfence.jobs.project.workspace import Workspace, open_workspace

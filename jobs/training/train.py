@@ -23,7 +23,7 @@ from ringfence.connector.store.models import find_active_manifest, record_model
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
-from ringfence.jobs.lifecycle.retraining import BEGAN_KEY
+from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.holdout import MANIFEST_KEY as MANIFEST_KEY_HOLDOUT

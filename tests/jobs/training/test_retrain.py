@@ -11,7 +11,7 @@ from ringfence.connector.store.lifecycle.activations import activations_of
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.integrity.verify import run_verification
-from ringfence.jobs.lifecycle.retraining import BEGAN_KEY, WHY_KEY, retraining_need
+from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY, WHY_KEY, retraining_need
 from ringfence.jobs.schedule.job_functions import retrain
 from ringfence.jobs.schedule.runner import Stopped
 from ringfence.jobs.scoring.score import run_scoring
