@@ -61,6 +61,9 @@ type = "PAYS"
 to = "Merchant"
 created_at = "created_at"
 
+[graph.columns.Account]
+balance = "use"              # tells more of the class than the others, and is known on arrival
+
 [conformal]
 alpha = 0.1
 rule = "NodeEx"
