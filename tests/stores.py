@@ -1,4 +1,7 @@
-"""Which SQL stores a test runs on; without a word it runs on both, in every lane."""
+"""Which cases of a test run in which lane; without a word all do, on both SQL stores."""
+
+from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -8,3 +11,11 @@ postgresql_later = pytest.mark.parametrize(
     "sql_url", ["sqlite", pytest.param("postgresql", marks=pytest.mark.long)], indirect=True
 )
 """On both, PostgreSQL in `make test-slow` alone: for tests of what the stores do not differ in."""
+
+
+def two_at_once(cases: Iterable[Any]) -> list[Any]:
+    """The first two of a table of like cases, the others in `make test-slow` alone."""
+    return [
+        case if place < 2 else pytest.param(case, marks=pytest.mark.long)
+        for place, case in enumerate(cases)
+    ]

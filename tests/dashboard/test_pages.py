@@ -5,6 +5,7 @@ import json
 from dataclasses import replace
 from urllib.parse import quote
 
+import pytest
 from sqlalchemy import text
 
 from ringfence.jobs.cli.commands.record.explain import print_explanation
@@ -92,6 +93,7 @@ def test_charts_draw_and_tell_their_numbers_under_the_strict_policy(site, visiti
         assert "Content Security Policy" in seen.problems[0]
 
 
+@pytest.mark.long
 def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, visiting):
     from axe_playwright_python.sync_playwright import Axe
 

@@ -35,7 +35,15 @@ ACTIVE_TAB = """(() => { const tab = document.querySelector('nav a[aria-current]
 })()"""
 
 
-@pytest.fixture(scope="module", params=STATES)
+AT_ONCE = ("hostile text", "empty project")  # the others in make test-slow
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        name if name in AT_ONCE else pytest.param(name, marks=pytest.mark.long) for name in STATES
+    ],
+)
 def state(request, tmp_path_factory):
     """A dashboard on a store in one of the states."""
     settings = settings_at(tmp_path_factory.mktemp("state"), project="p")

@@ -16,6 +16,7 @@ from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import explain, run_explain
+from tests.stores import two_at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/cookbook.md").read_text()
@@ -49,9 +50,7 @@ MODES = [
 ]
 
 
-@pytest.mark.parametrize(
-    "mode", [pytest.param(mode, marks=[pytest.mark.slow] if mode else []) for mode in MODES]
-)
+@pytest.mark.parametrize("mode", two_at_once(MODES))
 def test_every_recipe_runs_and_finds_something(grown, mode):
     settings = grown.workspace.settings
     conformal = ConformalSettings(**mode)

@@ -72,6 +72,7 @@ def test_a_node_with_very_many_relationships(small):
     assert len(run_explain(small, "500000").neighbours) == 1
 
 
+@pytest.mark.long
 @sqlite
 @pytest.mark.slow
 def test_three_hundred_classes(settings):

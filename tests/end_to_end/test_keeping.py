@@ -15,7 +15,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
-from tests.stores import postgresql_later
+from tests.stores import postgresql_later, two_at_once
 
 pytestmark = postgresql_later
 
@@ -76,7 +76,7 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize("case", DAMAGE)
+@pytest.mark.parametrize("case", two_at_once(DAMAGE))
 def test_damage_in_the_graph_is_shown_and_repaired_from_sql(scored, case):
     workspace = scored.workspace
     cypher, expected = DAMAGE[case]
@@ -130,7 +130,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("case", EDITS)
+@pytest.mark.parametrize("case", two_at_once(EDITS))
 def test_an_edit_of_the_record_is_found(scored, case):
     workspace = scored.workspace
     statement, problem_text = EDITS[case]

@@ -25,6 +25,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import postgresql_later
 
 SETS = """
 MATCH (n:Account)-[e:EVALUATED]->(r:RingfenceRun)
@@ -78,6 +79,7 @@ def test_a_new_node_has_its_set_in_cypher_and_its_row_in_sql(grown):
         assert sorted(p) == sorted(json.loads(row.classes))
 
 
+@postgresql_later
 def test_every_run_stores_all_three_thresholds(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -186,6 +188,7 @@ def test_a_late_class_updates_the_run_that_predicted_it(grown):
     assert nodes[0]["verdict"] == by_run[1].verdict
 
 
+@postgresql_later
 def test_a_class_never_seen_in_training_counts_as_missed(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -198,6 +201,7 @@ def test_a_class_never_seen_in_training_counts_as_missed(grown):
     assert report.total.verdict == "broken"
 
 
+@postgresql_later
 def test_under_edge_ex_an_isolated_node_waits_for_its_first_neighbour(grown):
     settings = grown.workspace.settings
     edge = settings.model_copy(
@@ -227,6 +231,7 @@ def test_under_edge_ex_an_isolated_node_waits_for_its_first_neighbour(grown):
         assert (evaluated.seq, evaluated.degree) == (row.seq, 1)
 
 
+@postgresql_later
 def test_too_few_calibration_nodes_give_full_sets_and_say_so(grown):
     settings = grown.workspace.settings
     strict = settings.model_copy(
@@ -241,6 +246,7 @@ def test_too_few_calibration_nodes_give_full_sets_and_say_so(grown):
         assert any("99 are needed for 99 %" in note for note in report.run.notes)
 
 
+@postgresql_later
 def test_a_node_whose_class_is_known_on_arrival_needs_no_prediction(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -253,11 +259,13 @@ def test_a_node_whose_class_is_known_on_arrival_needs_no_prediction(grown):
     assert (report.seq, report.already_known) == (None, 1)
 
 
+@postgresql_later
 def test_scoring_without_a_model_says_what_to_type(grown):
     with pytest.raises(ModelError, match="ringfence train"):
         run_scoring(grown.workspace)
 
 
+@postgresql_later
 def test_a_tampered_weights_file_is_refused(grown):
     workspace = grown.workspace
     version = run_training(workspace).version
@@ -267,6 +275,7 @@ def test_a_tampered_weights_file_is_refused(grown):
         run_scoring(workspace)
 
 
+@postgresql_later
 def test_a_graph_without_labelled_nodes_is_refused(grown):
     grown.workspace.graph.run("MATCH (n:Account) REMOVE n.kind")
     with pytest.raises(ModelError, match="no node with a known class"):
@@ -290,6 +299,7 @@ def test_a_store_older_than_the_graph_is_refused(grown):
         run_scoring(workspace)
 
 
+@postgresql_later
 def test_without_migrations_nothing_runs(settings):
     with open_workspace(settings) as workspace, pytest.raises(StoreError, match="migrate"):
         run_scoring(workspace)
@@ -310,6 +320,7 @@ def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(grown):
         assert chain.first_broken(connection, "test", b"another key") == 1
 
 
+@postgresql_later
 def test_the_same_seed_gives_the_same_model_and_sets(grown):
     workspace = grown.workspace
     one, two = run_training(workspace), run_training(workspace)
@@ -322,6 +333,7 @@ def weights_digest(workspace, **settings):
         return run_training(opened).version.split("-")[1]
 
 
+@postgresql_later
 @pytest.mark.parametrize("batch_size", [None, 32])
 def test_the_order_in_which_nodes_are_read_does_not_change_the_weights(grown, batch_size):
     workspace, first = grown.workspace, grown.first
@@ -338,6 +350,7 @@ def test_the_order_in_which_nodes_are_read_does_not_change_the_weights(grown, ba
     assert list(reordered.keys.take(range(5))) != [encode_key(int(key)) for key in nodes[:5]]
 
 
+@postgresql_later
 def test_naive_scores_do_not_move_while_the_graph_grows(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -357,6 +370,7 @@ def with_settings(workspace, section, **values):
     return settings.model_copy(update={section: part})
 
 
+@postgresql_later
 def test_drift_weights_are_used_and_recorded_with_the_run(grown):
     plain = grown.workspace
     run_training(plain)
@@ -369,6 +383,7 @@ def test_drift_weights_are_used_and_recorded_with_the_run(grown):
         assert any("count half after 1e-05 days" in note for note in report.run.notes)
 
 
+@postgresql_later
 def test_a_large_graph_can_be_trained_in_batches(grown):
     with open_workspace(
         with_settings(grown.workspace, "model", batch_size=32, max_epochs=10)
@@ -377,6 +392,7 @@ def test_a_large_graph_can_be_trained_in_batches(grown):
         assert run_scoring(workspace).evaluated > 0
 
 
+@postgresql_later
 @pytest.mark.parametrize("network", ["SAGE", "GAT", "APPNP", "MLP"])
 def test_every_network_runs_the_line(grown, network):
     with open_workspace(
@@ -386,6 +402,7 @@ def test_every_network_runs_the_line(grown, network):
         assert run_scoring(workspace).evaluated > 0
 
 
+@postgresql_later
 def test_an_unknown_network_is_refused_with_those_that_exist(grown):
     with (
         open_workspace(with_settings(grown.workspace, "model", network="GNC")) as workspace,

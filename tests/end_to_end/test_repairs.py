@@ -116,6 +116,7 @@ def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
     assert workspace.graph.read(twice)[0]["n"] == 10
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
 def test_a_transaction_in_the_graph_ends_with_its_lease(workspace):
     tries = []

@@ -1,5 +1,7 @@
 """How the server finds what is new: by its index on creation times, whatever it holds."""
 
+import pytest
+
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.migrate import create_user_indexes
 from ringfence.connector.neo4j.read import incremental
@@ -23,6 +25,7 @@ def operators(plan):
     ]
 
 
+@pytest.mark.long
 def test_new_relationships_are_found_by_index_where_an_import_gave_all_one_time(graph):
     graph.run(IMPORTED)
     opened = connect(graph.uri, *graph.auth)

@@ -24,6 +24,7 @@ from ringfence.jobs.auditing.alarms import delivery
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from tests.stores import two_at_once
 
 pytestmark = pytest.mark.slow
 
@@ -207,7 +208,7 @@ BAD_RECEIVERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", BAD_RECEIVERS)
+@pytest.mark.parametrize("kind", two_at_once(BAD_RECEIVERS))
 def test_a_bad_webhook_ends_no_audit_and_keeps_no_mail_from_going_out(tmp_path, caplog, kind):
     handle, reason = BAD_RECEIVERS[kind]
     with serving(handle) as web, mailbox() as (port, mails):

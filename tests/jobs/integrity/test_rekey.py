@@ -222,6 +222,7 @@ def run_command(folder, settings, *arguments, code=MAIN, **environment):
     )  # fmt: skip
 
 
+@pytest.mark.long
 @postgresql_later
 @pytest.mark.slow
 def test_rekey_on_real_stores_survives_kills_at_every_place(grown, tmp_path):

@@ -4,6 +4,7 @@ import signal
 import time
 from pathlib import Path
 
+import pytest
 from sqlalchemy import func, select
 
 from ringfence.connector.store import tables
@@ -79,6 +80,7 @@ def test_one_process_scores_audits_repairs_and_reports(grown, tmp_path):
     assert ended.words.startswith("1 problem: lease: watermark_ns is 7, but the last run left")
 
 
+@pytest.mark.long
 @postgresql
 def test_a_scheduler_frozen_in_the_middle_of_a_run_wakes_up_harmless(grown, tmp_path):
     """Its claim and its lease are over when it wakes; another one has done the work."""

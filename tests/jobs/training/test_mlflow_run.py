@@ -85,6 +85,7 @@ def server(tmp_path):
             process.wait(60)
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # MLflow's own
 def test_parameters_curves_and_files_arrive_at_a_real_server(project, server):

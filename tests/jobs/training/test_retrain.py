@@ -100,6 +100,7 @@ def test_runs_go_on_beside_a_training_and_the_better_version_is_promoted(labelle
     assert run_verification(workspace).problems == ()
 
 
+@pytest.mark.long
 @SQLITE
 def test_the_job_trains_in_a_process_of_its_own_and_ends_with_the_scheduler(labelled):
     workspace = with_settings(labelled, "model", max_epochs=2)

@@ -25,6 +25,7 @@ Path.unlink = lambda *_: None
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("control", ["", CONTROL], ids=["", "control"])
 def test_no_file_remains_in_the_temporary_folder(tmp_path, control):
     environment = {
