@@ -65,6 +65,7 @@ def programs(wheel, tmp_path_factory):
     return install(wheel, tmp_path_factory.mktemp("installed") / "environment")
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_the_tracked_files_of_the_package_and_no_others(wheel):
     held = [name for name in wheel_contents(wheel) if ".dist-info/" not in name]
     assert set(held) == {f"ringfence/{name}" for name in product_files()}
@@ -80,6 +81,7 @@ def test_every_module_of_the_installed_package_can_be_imported(programs, tmp_pat
     assert int(done.stdout) == len(names) > 200
 
 
+@pytest.mark.slow
 def test_the_installed_command_shows_its_help(programs, tmp_path):
     done = run(programs / "ringfence", "--help", cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -84,6 +84,7 @@ def test_one_look_at_one_run_says_watch_and_broken_as_often_as_stated(well):
         assert SEQUENCES - verdicts.count("kept") <= at_most(WATCH_P, SEQUENCES)
 
 
+@pytest.mark.slow
 def test_a_model_that_loses_its_grip_half_way_is_called_broken_and_by_which_bound():
     sequences = [audited(seed, shift_from=HALF) for seed in range(SHIFTED)]
     totals = of_slice(sequences, "total")

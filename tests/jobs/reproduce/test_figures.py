@@ -54,6 +54,7 @@ def test_every_figure_is_drawn_and_stands_in_the_page(plan, tmp_path):
     assert drawn.tables[0].title in readme
 
 
+@pytest.mark.slow
 def test_arrivals_end_where_the_table_does_and_columns_where_the_last_step_does(plan, tiny):
     data, model = tiny
     record = run_datasets(plan, lambda *_: None)[0][0].node[0]
@@ -67,6 +68,7 @@ def test_arrivals_end_where_the_table_does_and_columns_where_the_last_step_does(
         assert fixed.hit[rule][-1] == pytest.approx(record["last"][rule]["hit"])
 
 
+@pytest.mark.slow
 def test_full_forwards_at_some_times_agree_with_the_replay(plan, tiny):
     data, model = tiny
     slow = network_curve(data, model, forward(data, model), "edge", 0, plan.seed, steps=4)
@@ -96,6 +98,7 @@ def test_union_covers_more_and_intersection_less_than_the_vote(plan):
     assert bars["vote"] == pytest.approx(bars["whole"], abs=0.03)
 
 
+@pytest.mark.slow
 def test_class_by_class_arrival_raises_the_alarm_and_shuffled_arrival_does_not(plan):
     figure = monitor_figure(plan, "tiny")
     lines = {line.label: line for line in figure.panels[0].lines if not line.faint}

@@ -17,6 +17,7 @@ def table(n, columns, seed=0):
     return numbers, truth
 
 
+@pytest.mark.slow
 def test_trees_learn_what_the_columns_tell_and_the_largest_class_does_not():
     numbers, truth = table(600, 4)
     fitted = tree_chances(numbers[:400], truth[:400], numbers[400:], 3)
@@ -32,6 +33,7 @@ def test_trees_learn_what_the_columns_tell_and_the_largest_class_does_not():
     assert (blind.chances.argmax(axis=1) == truth[400:]).mean() < 0.5
 
 
+@pytest.mark.slow
 def test_the_budget_leaves_rows_and_columns_out_and_says_so(monkeypatch):
     monkeypatch.setattr(boosted_trees, "MAX_COLUMNS", 3)
     monkeypatch.setattr(boosted_trees, "MAX_CELLS", 3 * 3 * 1_000)

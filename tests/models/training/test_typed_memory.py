@@ -20,6 +20,7 @@ def size_of(flights, width=40):
     return TrainingSize(SCHEMA, (flights, 1_000), (width, 60), (flights, flights), hidden=64)
 
 
+@pytest.mark.slow
 def test_a_graph_beyond_the_limit_is_trained_in_batches():
     assert choose_batch_size(size_of(100_000), None) == 0
     assert choose_batch_size(size_of(10_000_000), None) == BATCH_SIZE
@@ -62,6 +63,7 @@ print(peak() - before)
 """
 
 
+@pytest.mark.slow
 def test_the_prediction_is_no_less_than_what_a_full_pass_takes():
     """Nor is it many times more, for it refuses to train."""
     done = subprocess.run([sys.executable, "-c", MEASURED], capture_output=True, text=True)
