@@ -22,17 +22,18 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sqlalchemy import event, make_url, text
+from sqlalchemy import event, text
 
 from benchmarks.measuring import cpu_seconds, keep, show
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.store import migrate
 from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.dialects.base import Dialect
-from ringfence.connector.store.engine import Store, open_store
+from ringfence.connector.store.engine import Store
 from ringfence.connector.store.predictions import insert_predictions
 from ringfence.connector.store.worklist.entries import insert_entries
 from tests.faults.servers import postgres
+from tests.stores import open_at
 
 CLASSES, CALIBRATION = 10, 2_000
 STORES = ("sqlite", "postgresql")
@@ -77,11 +78,10 @@ def measure(nodes: int, way: str, name: str) -> dict[str, Any]:
         use_statements(name)
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        address = make_url(f"sqlite:///{Path(folder) / 'audit.db'}")
+        url = f"sqlite:///{Path(folder) / 'audit.db'}"
         if name == "postgresql":
-            address = make_url(stack.enter_context(postgres(seed=0)))
-        bare = address._replace(password=None).render_as_string()
-        store = open_store(bare, None if address.password is None else str(address.password))
+            url = stack.enter_context(postgres(seed=0))
+        store = open_at(url)
         stack.callback(store.close)
         prepare(store)
         before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

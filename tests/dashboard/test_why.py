@@ -20,6 +20,7 @@ from ringfence.jobs.explanation.reasons import Part, Reason, Reasons
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import explain, run_explain
+from tests.stores import sqlite
 
 
 @contextlib.contextmanager
@@ -39,7 +40,7 @@ def serving(workspace):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_a_click_on_the_node_page_tells_why_and_changes_nothing(grown, visiting, tmp_path):
     workspace = grown.workspace
     run_training(workspace)

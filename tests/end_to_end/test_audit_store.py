@@ -4,11 +4,10 @@ import json
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import make_url, select, text
+from sqlalchemy import select, text
 
 from ringfence.connector.store import coverage, tables
 from ringfence.connector.store.chain import chain_key, first_broken
-from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.trail.configuration import record_change
@@ -32,6 +31,7 @@ from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.status import read_status
 from ringfence.jobs.views.tables import TABLES, as_csv
 from tests.dashboard.whole_view import whole_view
+from tests.stores import open_at
 
 HALF_LIFE = '{"drift_half_life_days":7.0}'
 PLAN = Plan(runs=3, per_run=80)
@@ -39,15 +39,13 @@ PLAN = Plan(runs=3, per_run=80)
 
 @pytest.fixture
 def opened(sql_url, tmp_path):
-    address = make_url(sql_url)
     values = {
         "project": "p",
         "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
         "audit": {"groups": ["region"]},
     }
     settings = load_values(values, tmp_path / "ringfence.toml", {})
-    bare = address._replace(password=None).render_as_string()
-    store = open_store(bare, None if address.password is None else str(address.password))
+    store = open_at(sql_url)
     yield store, settings
     store.close()
 

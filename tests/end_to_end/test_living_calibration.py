@@ -16,7 +16,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
-from tests.stores import postgresql_later
+from tests.stores import postgresql_later, sqlite
 
 RUNS = 7
 
@@ -127,7 +127,7 @@ def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(grown, given, rea
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_versions_calibrate_with_what_other_versions_evaluated(grown):
     """Two versions in turn: each run's calibration has the known nodes of both, none learnt."""
     settings = with_conformal(grown.workspace, calibration_set="growing", adapt=True)

@@ -19,6 +19,7 @@ from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring import evaluate
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import sqlite
 
 COVERAGES = """
 MATCH (a:CoverageAudit)-[:AUDITS]->(:RingfenceRun)
@@ -61,7 +62,7 @@ def test_a_store_that_lacks_the_graphs_last_run_is_refused_however_often_one_tri
             run_audit(workspace)
 
 
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_a_graph_from_before_the_last_runs_is_noticed_and_repaired(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -90,7 +91,7 @@ def test_a_graph_from_before_the_last_runs_is_noticed_and_repaired(grown):
     assert run_scoring(workspace).evaluated == 0
 
 
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
     workspace = grown.workspace
     run_training(workspace)
@@ -117,7 +118,7 @@ def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_a_transaction_in_the_graph_ends_with_its_lease(workspace):
     tries = []
 

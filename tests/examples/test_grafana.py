@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from sqlalchemy import make_url, text
+from sqlalchemy import text
 
 from ringfence.connector.store import schedule
-from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.schedule import Ended, Planned
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.dashboard.metrics import METRICS, exposition
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from tests.stores import open_at
 
 DASHBOARD = json.loads(
     (Path(__file__).resolve().parents[2] / "examples/grafana-dashboard.json").read_text("utf-8")
@@ -29,15 +29,13 @@ SELECTOR = re.compile(r'(\w+)\{((?:\w+="[^"]*",?)*)\}')
 @pytest.fixture
 def queries(sql_url, tmp_path):
     """A project with runs, classes, groups, alarms, a promise per class and a scheduled job."""
-    address = make_url(sql_url)
     values = {
         "project": "p",
         "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
         "audit": {"groups": ["region"]},
     }
     settings = load_values(values, tmp_path / "ringfence.toml", {})
-    bare = address._replace(password=None).render_as_string()
-    store = open_store(bare, None if address.password is None else str(address.password))
+    store = open_at(sql_url)
     fill_store(store, settings, Plan(runs=3, per_run=80, promise="class", covered=0.5))
     schedule.plan(store, "p", [Planned("score", "every hour", "UTC", lambda at: at + 1, True)])
     claim = schedule.claim(store, "p", "score", "here", 60)

@@ -1,19 +1,14 @@
-"""A migrated, empty audit store, once on SQLite and once on PostgreSQL."""
+"""A migrated, empty audit store, once on SQLite and once on PostgreSQL, and who may write it."""
 
 from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import make_url
 
 from ringfence.connector.store import migrate
-from ringfence.connector.store.engine import Store, open_store
-
-
-def open_at(sql_url: str) -> Store:
-    """Open a store; the password of a test server travels beside its URL, as a user's does."""
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    return open_store(bare, None if address.password is None else str(address.password))
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.lease import acquire, release
+from ringfence.connector.store.writer import Writer
+from tests.stores import open_at
 
 
 @pytest.fixture
@@ -22,3 +17,10 @@ def store(sql_url: str) -> Iterator[Store]:
     migrate.migrate_sql(opened)
     yield opened
     opened.close()
+
+
+@pytest.fixture
+def writer(store: Store) -> Iterator[Writer]:
+    held = acquire(store, "p", "test", 60)
+    yield Writer(store, held, b"key")
+    release(store, held)

@@ -12,7 +12,7 @@ from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.dialects.base import Dialect
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.tables import worklist_entry
-from tests.connector.store.conftest import open_at
+from tests.stores import open_at
 
 
 @pytest.mark.parametrize("name", DIALECTS)

@@ -1,25 +1,6 @@
 """When nodes were first seen: written once, whoever asks later."""
 
-import pytest
-from sqlalchemy import make_url
-
-from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.first_seen import find_first_seen, record_first_seen
-from ringfence.connector.store.lease import acquire, release
-from ringfence.connector.store.migrate import migrate_sql
-from ringfence.connector.store.writer import Writer
-
-
-@pytest.fixture
-def writer(sql_url):
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    store = open_store(bare, None if address.password is None else str(address.password))
-    migrate_sql(store)
-    held = acquire(store, "p", "test", 60)
-    yield Writer(store, held, b"key")
-    release(store, held)
-    store.close()
 
 
 def test_a_node_keeps_the_time_at_which_it_was_first_seen(writer):

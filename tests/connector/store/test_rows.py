@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, fields
 
 import pytest
-from sqlalchemy import make_url, select
+from sqlalchemy import select
 
 from ringfence.connector.records import (
     CoverageRow,
@@ -17,12 +17,8 @@ from ringfence.connector.records import (
     StoredPrediction,
 )
 from ringfence.connector.store import coverage, models, predictions, runs, tables
-from ringfence.connector.store.engine import open_store
-from ringfence.connector.store.lease import acquire, release
-from ringfence.connector.store.migrate import migrate_sql
 from ringfence.connector.store.rows import PREDICTION
 from ringfence.connector.store.runs import Decision
-from ringfence.connector.store.writer import Writer
 
 FACTS = RunFacts(
     started_ns=1, watermark_from_ns=None, watermark_to_ns=2, rule="NodeEx", score="APS", alpha=0.1,
@@ -36,18 +32,6 @@ SETS = [
     Prediction(f"s:{key}", ("a", "ß")[:size], (0.25, 0.5), (-0.5, 0.0), degree=size)
     for size, key in enumerate(("one", "three", "two"))
 ]
-
-
-@pytest.fixture
-def writer(sql_url):
-    address = make_url(sql_url)
-    bare = address._replace(password=None).render_as_string()
-    store = open_store(bare, None if address.password is None else str(address.password))
-    migrate_sql(store)
-    held = acquire(store, "p", "test", 60)
-    yield Writer(store, held, b"key")
-    release(store, held)
-    store.close()
 
 
 def decide(writer):

@@ -17,9 +17,10 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import levels_of, run_explain
 from ringfence.models.networks.pyg import GCNConv
+from tests.stores import sqlite
 
 
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown):
     workspace = grown.workspace
     run_training(workspace)
@@ -72,7 +73,7 @@ class OwnNetwork(torch.nn.Module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_pygs_explainer_answers_for_a_users_own_module(grown, monkeypatch):
     own = types.ModuleType("own_networks")
     own.OwnNetwork = OwnNetwork

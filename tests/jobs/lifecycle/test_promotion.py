@@ -15,8 +15,8 @@ from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.model_files import WEIGHTS
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.stores import sqlite
 
-SQLITE = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
 SILENT = object()  # takes a setting out of the configuration
 
 
@@ -32,7 +32,7 @@ def active(workspace):
     return json.loads(active_manifest(workspace.store, workspace.project))["version"]
 
 
-@SQLITE
+@sqlite
 def test_a_life_of_two_versions(grown):
     """Train, score, train again, promote, score, roll back, score: one set per node throughout."""
     workspace = with_settings(grown.workspace, "conformal", rule=SILENT)
@@ -70,7 +70,7 @@ def test_a_life_of_two_versions(grown):
     assert run_verification(workspace).problems == ()
 
 
-@SQLITE
+@sqlite
 def test_what_the_next_run_could_not_use_is_refused_and_nothing_changes(grown):
     workspace = grown.workspace
     first, second = run_training(workspace), run_training(workspace)
@@ -98,7 +98,7 @@ def test_what_the_next_run_could_not_use_is_refused_and_nothing_changes(grown):
     assert active(workspace) == first.version
 
 
-@SQLITE
+@sqlite
 def test_a_silent_configuration_takes_the_policy_of_the_version_in_use(grown):
     workspace = grown.workspace
     delayed = with_settings(workspace, "conformal", evaluate="delay", delay_hours=1000.0)
@@ -113,7 +113,7 @@ def test_a_silent_configuration_takes_the_policy_of_the_version_in_use(grown):
     assert run_scoring(workspace).evaluated == 0
 
 
-@SQLITE
+@sqlite
 @pytest.mark.parametrize("place", fault_points.PROMOTION_NAMES)
 def test_a_crash_leaves_the_version_before_or_the_one_after(grown, monkeypatch, place):
     workspace = grown.workspace
@@ -134,7 +134,7 @@ def test_a_crash_leaves_the_version_before_or_the_one_after(grown, monkeypatch, 
     assert run_verification(workspace).problems == ()
 
 
-@SQLITE
+@sqlite
 def test_a_promotion_waits_for_a_run_that_is_at_work(grown):
     workspace = grown.workspace
     run_training(workspace)

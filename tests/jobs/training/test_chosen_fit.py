@@ -14,6 +14,7 @@ from ringfence.jobs.training.chosen_fit import FACTORS, _is_imbalanced, _plans
 from ringfence.jobs.training.repeat import recorded_settings, run_repeat
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.train import run_training
+from tests.stores import sqlite
 
 
 def with_model(workspace, **values):
@@ -45,7 +46,7 @@ def test_class_weights_are_tried_where_classes_are_uneven_and_nothing_says_other
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+@sqlite
 def test_a_search_is_kept_and_a_training_can_be_repeated_bit_by_bit(grown):
     workspace = with_model(grown.workspace, search=3, class_weights=False, max_epochs=8)
     said = []

@@ -24,8 +24,7 @@ from ringfence.jobs.training.compare import run_comparison
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.status import read_status
 from tests.jobs.lifecycle.test_promotion import with_settings
-
-SQLITE = pytest.mark.parametrize("sql_url", ["sqlite"], indirect=True)
+from tests.stores import sqlite
 
 
 @pytest.fixture
@@ -42,7 +41,7 @@ def keys_of(workspace, version, *roles):
     return {one.node_key for one in known if one.role in roles}
 
 
-@SQLITE
+@sqlite
 def test_a_candidate_is_compared_with_the_active_version_and_with_the_baselines(labelled):
     workspace = labelled
     first = run_training(workspace)
@@ -85,7 +84,7 @@ def test_a_candidate_is_compared_with_the_active_version_and_with_the_baselines(
     assert run_verification(workspace).problems == ()
 
 
-@SQLITE
+@sqlite
 def test_trained_nodes_flatter_and_are_never_compared(labelled, monkeypatch):
     """A version that claims a holdout of all nodes is compared on those that it left alone."""
     workspace = with_settings(
@@ -119,7 +118,7 @@ def _accuracy(workspace, model, mirror, nodes):
     return (outcome.chances.argmax(axis=1) == nodes.truth).mean()
 
 
-@SQLITE
+@sqlite
 def test_a_version_without_holdout_or_with_other_columns_is_allowed_and_said(labelled):
     workspace = labelled
     old = run_training(with_settings(workspace, "model", holdout=0.0))
