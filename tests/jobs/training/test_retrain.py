@@ -20,7 +20,8 @@ from ringfence.jobs.training.retrain import run_retraining
 from ringfence.jobs.training.train import run_training
 from tests.jobs.integrity.sample_record import project
 from tests.jobs.lifecycle.test_promotion import active, with_settings
-from tests.jobs.training.test_comparison import SQLITE, labelled
+from tests.jobs.training.test_comparison import labelled
+from tests.stores import sqlite
 
 __all__ = ["labelled"]  # a fixture
 
@@ -67,7 +68,7 @@ def test_a_rule_that_does_not_exist_is_refused(tmp_path):
             load_values({"graph": graph, "retrain": wrong}, tmp_path / "ringfence.toml", {})
 
 
-@SQLITE
+@sqlite
 def test_runs_go_on_beside_a_training_and_the_better_version_is_promoted(labelled, monkeypatch):
     workspace = with_settings(labelled, "retrain", promote="if better", worst_class=1.0)
     lazy = with_settings(workspace, "model", max_epochs=1, network="MLP")
@@ -101,7 +102,7 @@ def test_runs_go_on_beside_a_training_and_the_better_version_is_promoted(labelle
 
 
 @pytest.mark.long
-@SQLITE
+@sqlite
 def test_the_job_trains_in_a_process_of_its_own_and_ends_with_the_scheduler(labelled):
     workspace = with_settings(labelled, "model", max_epochs=2)
     ended = retrain(workspace, nothing)
