@@ -33,6 +33,7 @@ from ringfence.connector.mirror.format import (
     points_here,
     relationship_code,
     removal_of,
+    require_room,
     unpack_codes,
     unpack_ends,
     unpack_types,
@@ -103,7 +104,8 @@ class Adjacency:
         self.removed = at_both_ends(arrows[~points_here(logged) & in_base])
 
     def grow(self, nodes: int, version: int) -> None:
-        """Make room for new nodes."""
+        """Make room for new nodes, as many as can be numbered."""
+        require_room(nodes)
         fresh = np.full(nodes - len(self.changed), version, np.int64)
         self.changed = np.concatenate([self.changed, fresh])
 

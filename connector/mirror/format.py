@@ -15,15 +15,33 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.errors import GraphError
+
 Ints = NDArray[np.int64]
 Packed = NDArray[np.uint64]
 
 MAX_RELATIONSHIP_TYPES = 128
+MAX_NODES = 1 << 28  # rows of a mirror; node 2^28 would be packed as node 0
 NODE_SHIFT = np.uint64(36)
 OTHER_SHIFT = np.uint64(8)
-OTHER_MASK = np.uint64((1 << 28) - 1)
+OTHER_MASK = np.uint64(MAX_NODES - 1)
 CODE_MASK = np.uint64((1 << 8) - 1)
 OTHER_AND_CODE_MASK = np.uint64((1 << 36) - 1)
+
+
+def require_room(nodes: int) -> None:
+    """Refuse more nodes than entries have bits for: the next one would be taken for node 0.
+
+    >>> require_room(MAX_NODES)
+    """
+    if nodes > MAX_NODES:
+        raise GraphError(
+            found=f"{nodes:,} nodes",
+            needed=f"at most {MAX_NODES:,} in one mirror: its relationships number nodes by 28 "
+            "bits",
+            next_step="map a smaller label, or divide the graph into several projects "
+            "(docs/scaling.md)",
+        )
 
 
 def relationship_code(type_index: int, points_here: bool) -> int:

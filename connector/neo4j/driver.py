@@ -33,6 +33,7 @@ from ringfence.connector.neo4j.bolt import (
 
 T = TypeVar("T")
 VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
+ANYTHING = "RETURN 1 AS one"
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
 MAX_MESSAGE_CHARS = 200  # of a message of the server or the driver
 SLOW_TRIES = 3  # of a transaction that the server ended after its time
@@ -40,12 +41,18 @@ logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print pa
 
 
 class Graph:
-    """A database of a Neo4j server; reads run in READ sessions, writes as managed transactions."""
+    """A database of a Neo4j server; reads run in READ sessions, writes as managed transactions.
+
+    Where a cluster chooses who answers (neo4j://), all sessions share bookmarks: a read waits until
+    its server has what was written, or read, before.
+    """
 
     def __init__(self, driver: Driver, uri: str, database: str) -> None:
         self.driver = driver
         self.uri = uri
         self.database = database
+        self.is_routed = uri.startswith("neo4j")
+        self._bookmarks = GraphDatabase.bookmark_manager() if self.is_routed else None
 
     @cached_property
     def has_vectors(self) -> bool:
@@ -62,6 +69,19 @@ class Graph:
             return list(tx.run(query, parameters))
 
         return self._answered(lambda session: session.execute_read(work), READ_ACCESS)
+
+    def read_newest(self, query: str, **parameters: Any) -> list[Record]:
+        """Return all rows of a reading query that a cluster's leader answers.
+
+        Followers lag behind. What is read after this, from anywhere, is no older than the answer.
+        """
+
+        def work(tx: ManagedTransaction) -> list[Record]:
+            return list(tx.run(query, parameters))
+
+        if not self.is_routed:
+            return self.read(query, **parameters)
+        return self._answered(lambda session: session.execute_write(work), WRITE_ACCESS)
 
     def stream(self, query: str, fetch_size: int, **parameters: Any) -> Iterator[Record]:
         """Yield rows of a reading query without holding them all.
@@ -124,6 +144,8 @@ class Graph:
 
     @contextmanager
     def _session(self, **settings: Any) -> Iterator[Session]:
+        if self._bookmarks is not None:
+            settings["bookmark_manager"] = self._bookmarks
         with explained(self.uri), self.driver.session(database=self.database, **settings) as opened:
             yield opened
 
@@ -148,7 +170,10 @@ def connect(
         except (DriverError, Neo4jError):
             driver.close()
             raise
-    return Graph(driver, uri, database)
+    graph = Graph(driver, uri, database)
+    if graph.is_routed:  # what another process wrote may not have reached every follower yet
+        graph.read_newest(ANYTHING)
+    return graph
 
 
 @contextmanager

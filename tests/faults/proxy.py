@@ -25,6 +25,7 @@ class Proxy:
         self.target = port
         self.cut: Cut | None = None
         self.cuts = 0
+        self.heard: list[tuple[str, bytes]] | None = None  # a list: who sent what, as it passes
         self._seen = 0
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
@@ -67,6 +68,8 @@ class Proxy:
                 data = one.recv(PORTION)
                 if not data:
                     return
+                if self.heard is not None:
+                    self.heard.append(("client" if one is client else "server", data))
                 due = self._due(data) if one is client else ""
                 if due in ("before", "portion"):
                     return

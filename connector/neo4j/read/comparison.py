@@ -21,6 +21,7 @@ from ringfence.connector.neo4j.read.incremental import (
     read_relationships,
 )
 from ringfence.connector.neo4j.read.odd_times import find_odd_times
+from ringfence.connector.neo4j.read.watermark import count_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,7 +36,8 @@ def compare_keys(reader: GraphReader, mirror: Mirror) -> tuple[list[str], Rows]:
     """Return the ids of nodes that the mirror lacks, and its rows whose keys the graph lacks."""
     seen = mirror.keys.gone.copy()
     missing: list[str] = []
-    for ids, keys in prefetch(read_keys(reader.graph, reader.mapping, reader.rows)):
+    expected = count_nodes(reader.graph, reader.mapping)
+    for ids, keys in prefetch(read_keys(reader.graph, reader.mapping, reader.rows, expected)):
         rows = mirror.rows_of(keys)
         seen[rows[rows >= 0]] = True
         missing += [ids[i] for i in np.flatnonzero(rows < 0).tolist()]

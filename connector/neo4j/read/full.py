@@ -14,6 +14,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.prefetch import prefetch
 from ringfence.connector.neo4j.read.columns import NodeBlock
+from ringfence.connector.neo4j.read.id_ranges import IdRange, id_ranges
 from ringfence.connector.neo4j.read.incremental import (
     MAX_FEATURES_PER_BLOCK,
     RECORDS_IN_FLIGHT,
@@ -66,9 +67,9 @@ def all_nodes(
 ) -> Iterator[NodeBlock]:
     """Yield all nodes; `expected` says about how many there are."""
     rows = max(1, min(rows, MAX_FEATURES_PER_BLOCK // STREAMS // max(width, 1)))
+    ranges = id_ranges(graph, mapping.label, expected, language(graph))
     return prefetch(*(
-        node_blocks(graph, mapping, width, rows, share.where, **share.parameters)
-        for share in shares(graph, expected)
+        _nodes(graph, mapping, width, rows, share, ranges) for share in shares(graph, expected)
     ))  # fmt: skip
 
 
@@ -76,8 +77,9 @@ def all_relationships(
     graph: Graph, mapping: GraphMapping, rows: int, expected: int
 ) -> Iterator[RelationshipBlock]:
     """Yield all relationships, of each node in a block of its own type and stream."""
+    ranges = id_ranges(graph, mapping.label, expected, language(graph))
     return prefetch(*(
-        _relationships(graph, mapping, rows, share) for share in shares(graph, expected)
+        _relationships(graph, mapping, rows, share, ranges) for share in shares(graph, expected)
     ))  # fmt: skip
 
 
@@ -103,11 +105,26 @@ def _has_ids(graph: Graph) -> bool:
     return True
 
 
+def _nodes(
+    graph: Graph,
+    mapping: GraphMapping,
+    width: int,
+    rows: int,
+    share: Share,
+    ranges: list[IdRange],
+) -> Generator[NodeBlock, None, None]:
+    for part in ranges:
+        asked = {**share.parameters, **part.parameters}
+        yield from node_blocks(graph, mapping, width, rows, part.where(share.where), **asked)
+
+
 def _relationships(
-    graph: Graph, mapping: GraphMapping, rows: int, share: Share
+    graph: Graph, mapping: GraphMapping, rows: int, share: Share, ranges: list[IdRange]
 ) -> Generator[RelationshipBlock, None, None]:
     for index, kind in enumerate(mapping.relationships):
         names = relationship_names(mapping, kind)
-        query = f"{language(graph)} {ALL_RELATIONSHIPS.format(**names, where=share.where)}"
-        for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **share.parameters):
-            yield relationship_block(index, record["sources"], record["targets"])
+        for part in ranges:
+            where, asked = part.where(share.where), {**share.parameters, **part.parameters}
+            query = f"{language(graph)} {ALL_RELATIONSHIPS.format(**names, where=where)}"
+            for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **asked):
+                yield relationship_block(index, record["sources"], record["targets"])

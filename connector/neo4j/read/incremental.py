@@ -21,6 +21,7 @@ from ringfence.connector.neo4j.read.columns import (
     node_block,
     typed_keys,
 )
+from ringfence.connector.neo4j.read.id_ranges import id_ranges
 from ringfence.connector.neo4j.read.vectors import (
     CHECKED,
     LISTED,
@@ -56,7 +57,7 @@ RETURN collect(a.{key}) AS sources,
 """
 
 ALL_KEYS = """
-MATCH (n:{label})
+MATCH (n:{label}) {where}
 WITH collect(n) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS block
@@ -143,12 +144,14 @@ def feature_width(graph: Graph, mapping: GraphMapping, sample: int | None = None
 
 
 def read_nodes(
-    graph: Graph, mapping: GraphMapping, width: int, since_ns: int, rows: int
+    graph: Graph, mapping: GraphMapping, width: int, since_ns: int, rows: int, expected: int = 0
 ) -> Generator[NodeBlock, None, None]:
-    """Yield the nodes created at `since_ns` or later."""
+    """Yield the nodes created at `since_ns` or later; about `expected` of them may be new."""
     where = f"WHERE n.{quote(mapping.created_at)} >= $since"
     since = as_parameter(mapping.time_kind, since_ns)
-    yield from node_blocks(graph, mapping, width, rows, where, since=since)
+    for part in id_ranges(graph, mapping.label, expected, language(graph)):
+        asked = {"since": since, **part.parameters}
+        yield from node_blocks(graph, mapping, width, rows, part.where(where), **asked)
 
 
 def read_nodes_by_id(
@@ -160,12 +163,14 @@ def read_nodes_by_id(
 
 
 def read_keys(
-    graph: Graph, mapping: GraphMapping, rows: int
+    graph: Graph, mapping: GraphMapping, rows: int, expected: int
 ) -> Generator[tuple[list[str], TypedKeys], None, None]:
-    """Yield the ids and the keys of all nodes."""
-    query = ALL_KEYS.format(label=quote(mapping.label), key=quote(mapping.key))
-    for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows):
-        yield record["ids"], _keys(record["keys"])
+    """Yield the ids and the keys of all nodes; `expected` says about how many there are."""
+    names = {"label": quote(mapping.label), "key": quote(mapping.key)}
+    for part in id_ranges(graph, mapping.label, expected, language(graph)):
+        query = f"{language(graph)} {ALL_KEYS.format(**names, where=part.where())}"
+        for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **part.parameters):
+            yield record["ids"], _keys(record["keys"])
 
 
 def node_blocks(

@@ -28,9 +28,10 @@ MATCH (a:{label})-[r:{type}]->(b:{label})
 WITH a, r, b, r.{created} AS t
 WITH a, r, b, {ns} AS ns
 WHERE ns IS NULL OR NOT ns IS :: INTEGER
-WITH count(*) AS n, collect([elementId(r), a.{key}, b.{key}, ns])[..$most] AS listed
-RETURN n, listed
+RETURN {found}
 """
+COUNTED = "count(*) AS n"
+LISTED = "elementId(r) AS id, a.{key} AS source, b.{key} AS target, ns LIMIT $most"
 
 
 def find_odd_times(reader: GraphReader) -> tuple[list[RejectedNode], list[str]]:
@@ -39,17 +40,20 @@ def find_odd_times(reader: GraphReader) -> tuple[list[RejectedNode], list[str]]:
     for kind in reader.mapping.relationships:
         if kind.created_at is None:
             continue
-        query = ODD_TIMES.format(
+        names = {
             **relationship_names(reader.mapping, kind),
-            created=quote(kind.created_at),
-            ns=checked_ns_expression(reader.mapping.time_kind, "t"),
-        )
-        (record,) = reader.graph.read(query, most=MAX_LISTED)
-        if record["n"]:
-            found = [_listed(kind, *row) for row in record["listed"]]
-            listed += found
-            first = f"{found[0].node_key} {found[0].reason}"
-            notes.append(f"{record['n']} {kind.type} without a usable time were read, e.g. {first}")
+            "created": quote(kind.created_at),
+            "ns": checked_ns_expression(reader.mapping.time_kind, "t"),
+        }
+        n = int(reader.graph.read(ODD_TIMES.format(**names, found=COUNTED))[0]["n"])
+        if not n:
+            continue
+        shown = ODD_TIMES.format(**names, found=LISTED.format(**names))
+        rows = reader.graph.read(shown, most=MAX_LISTED)
+        found = [_listed(kind, *row.values()) for row in rows]
+        listed += found
+        first = f", e.g. {found[0].node_key} {found[0].reason}" if found else ""
+        notes.append(f"{n} {kind.type} without a usable time were read{first}")
     return listed, notes
 
 

@@ -16,6 +16,7 @@ from ringfence.connector.errors import GraphError
 from ringfence.connector.keys import decode_key
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.connector.mirror.format import require_room
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.prefetch import prefetch
 from ringfence.connector.neo4j.read.accounting import Difference, open_accounts, settle_accounts
@@ -251,6 +252,7 @@ def _rebuild(reader: GraphReader, name: str, why: str) -> SyncResult:
             needed="[graph] label of the nodes to predict",
             next_step="ringfence init   (lists the labels that exist)",
         )
+    require_room(expected)
     first_read = not mirrors.exists(reader.folder, name)
     if first_read:
         check_time_types(graph, mapping, first_read=True, sample=SAMPLE_NODES)
@@ -306,8 +308,9 @@ def _read_new(reader: GraphReader, mirror: Mirror) -> SyncResult:
     mirror.advance()
     first, done = mirror.size, 0
     _reread_quarantined(reader, mirror)
+    fresh = count_nodes(reader.graph, reader.mapping) - mirror.node_count
     for block in prefetch(
-        read_nodes(reader.graph, reader.mapping, mirror.width, since, reader.rows)
+        read_nodes(reader.graph, reader.mapping, mirror.width, since, reader.rows, fresh)
     ):
         mirror.add_nodes([block])
         done += len(block.keys) + len(block.rejected)

@@ -36,11 +36,12 @@ OPEN_TRANSACTIONS = "SHOW TRANSACTIONS YIELD startTime RETURN min(startTime) AS 
 def horizon(graph: Graph) -> Horizon:
     """Read the server's clock, then the oldest open transaction; the order matters.
 
-    The transaction that asks is open itself, but began after the clock was read.
+    The transaction that asks is open itself, but began after the clock was read. In a cluster the
+    leader is asked, where all is written: a follower's clock may be ahead of what it holds.
     """
-    server_ns = int(graph.read(CLOCK)[0]["ns"])
+    server_ns = int(graph.read_newest(CLOCK)[0]["ns"])
     try:
-        oldest = graph.read(OPEN_TRANSACTIONS)[0]["oldest"]
+        oldest = graph.read_newest(OPEN_TRANSACTIONS)[0]["oldest"]
     except GraphError:
         return Horizon(
             server_ns, "may not SHOW TRANSACTIONS: the overlap alone guards late commits"

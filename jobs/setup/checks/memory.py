@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.mapping import NodeMapping, TypedMapping
+from ringfence.connector.mirror.format import MAX_NODES, MAX_RELATIONSHIP_TYPES
 from ringfence.connector.neo4j.read.incremental import feature_width
 from ringfence.connector.neo4j.read.watermark import count_relationships
 from ringfence.connector.neo4j.sample import LabelSample
@@ -18,6 +19,7 @@ from ringfence.models.encoders import EncoderRefused, fit_table
 from ringfence.models.training.typed_memory import TrainingSize, choose_batch_size, predict_bytes
 
 CLASSES_WHERE_UNKNOWN = 2
+NEARLY_FULL = 0.8  # of the nodes that a mirror can number: time to think
 TRAINED_SHARE = 0.7  # of the classified nodes, at most: train and validation
 
 
@@ -29,6 +31,7 @@ def check_memory(subject: LabelInGraph) -> Iterator[Finding]:
     except RingfenceError:
         return  # `check_features` has said it
     class_ = subject.find_property(mapping.class_property)
+    yield from check_limits(subject.view.count, len(mapping.relationships))
     need = memory.predict(
         subject.view.count,
         count_relationships(subject.graph, mapping),
@@ -53,6 +56,21 @@ def check_memory(subject: LabelInGraph) -> Iterator[Finding]:
         yield Finding("ok", text)
 
 
+def check_limits(nodes: int, types: int) -> Iterator[Finding]:
+    """Say how large a graph one mirror can hold, beside how large this one is."""
+    text = (
+        f"{nodes:,} nodes and {types} relationship types; one mirror holds at most "
+        f"{MAX_NODES:,} and {MAX_RELATIONSHIP_TYPES}"
+    )
+    if nodes > MAX_NODES or types > MAX_RELATIONSHIP_TYPES:
+        advice = "map a smaller label or fewer types, or divide the graph into several projects"
+        yield Finding("error", text, advice)
+    elif nodes > NEARLY_FULL * MAX_NODES:
+        yield Finding("warning", text, "divide the graph into several projects before it is full")
+    else:
+        yield Finding("ok", text)
+
+
 def check_typed_memory(
     settings: Settings,
     typed: TypedMapping,
@@ -69,6 +87,7 @@ def check_typed_memory(
         settings.model.hidden,
         settings.model.layers,
     )
+    yield from check_limits(sum(counts), len(typed.relations))
     batch_size = choose_batch_size(size, settings.model.fixed_batch_size)
     needed = predict_bytes(size, batch_size) + memory.BASE_BYTES
     how = f"batches of {batch_size}" if batch_size else "full passes"

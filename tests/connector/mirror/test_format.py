@@ -1,9 +1,13 @@
 """The mirror's codes and packed entries, and that the networks' kernels read the same codes."""
 
 import numpy as np
+import pytest
 
+from ringfence.connector.errors import GraphError
 from ringfence.connector.mirror import format as mirror_format
+from ringfence.connector.mirror.adjacency import Adjacency
 from ringfence.connector.mirror.format import (
+    MAX_NODES,
     MAX_RELATIONSHIP_TYPES,
     pack_entries,
     points_here,
@@ -16,7 +20,7 @@ from ringfence.connector.mirror.format import (
 from ringfence.models.inference.graph import code_of
 
 TYPES = range(MAX_RELATIONSHIP_TYPES)
-LAST_NODE = (1 << 28) - 1
+LAST_NODE = MAX_NODES - 1
 
 
 def codes_differ():
@@ -50,3 +54,24 @@ def test_entries_keep_both_ends_type_and_direction_up_to_the_largest():
     assert [ends.tolist() for ends in unpack_ends(turned)] == [other.tolist(), node.tolist()]
     assert unpack_types(turned).tolist() == kind.tolist()
     assert not points_here(turned).any()
+
+
+def test_a_node_beyond_the_last_would_be_node_0_and_is_refused(tmp_path):
+    over = pack_entries(np.array([MAX_NODES]), np.array([7]), np.uint64(1))
+    assert unpack_ends(over)[0].tolist() == [0]  # why there is a guard
+    lists = Adjacency.empty(tmp_path)
+    with pytest.raises(GraphError, match="268,435,457 nodes") as refused:
+        lists.grow(MAX_NODES + 1, version=1)
+    assert "at most 268,435,456" in refused.value.needed
+    assert "docs/scaling.md" in refused.value.next_step
+    assert len(lists.changed) == 0
+
+
+def test_a_mirror_takes_as_many_nodes_as_fit_and_no_more(tmp_path, monkeypatch):
+    monkeypatch.setattr(mirror_format, "MAX_NODES", 5)
+    lists = Adjacency.empty(tmp_path)
+    lists.grow(5, version=1)
+    lists.add(np.array([4]), np.array([0]), kind=0, version=1)
+    with pytest.raises(GraphError):
+        lists.grow(6, version=2)
+    assert len(lists.changed) == 5

@@ -1,5 +1,6 @@
 """The driver's exceptions become found, needed, next."""
 
+import re
 import subprocess
 import sys
 
@@ -8,6 +9,8 @@ from neo4j.exceptions import Neo4jError
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.neo4j.driver import connect
+from ringfence.connector.neo4j.read.watermark import horizon
+from tests.faults.proxy import Proxy
 
 
 @pytest.fixture
@@ -47,3 +50,58 @@ def test_the_driver_is_imported_without_pandas_which_is_there_afterwards(first, 
         [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
     )
     assert told.stdout.strip() == str(with_pandas)
+
+
+BEGIN = b"\xb1\x11"  # Bolt: a structure of one field, the BEGIN message
+BOOKMARK = re.compile(rb"FB:[A-Za-z0-9+/=_-]+")
+READING = re.compile(rb"\x84mode\x81r")
+
+
+@pytest.fixture
+def recorder(graph):
+    proxy = Proxy(int(graph.uri.rpartition(":")[2]))
+    proxy.heard = []
+    yield proxy
+    proxy.close()
+
+
+def begins(heard):
+    """The BEGIN messages that passed, each with the bookmark that the server had sent last."""
+    newest, found = b"", []
+    for sender, data in heard:
+        if sender == "server" and (marks := BOOKMARK.findall(data)):
+            newest = marks[-1]
+        if sender == "client" and BEGIN in data:
+            found.append((newest, data[data.index(BEGIN) :]))
+    return found
+
+
+def ask_through(recorder, graph, scheme):
+    opened = connect(f"{scheme}://127.0.0.1:{recorder.port}", *graph.auth)
+    try:
+        opened.run("CREATE (:Thing)")
+        del recorder.heard[:-1]  # the answer to COMMIT stays
+        opened.read("MATCH (n:Thing) RETURN count(n) AS n")
+        (newest, message), *_ = begins(recorder.heard)
+        recorder.heard.clear()
+        horizon(opened)
+        return newest, message, [one for _, one in begins(recorder.heard)]
+    finally:
+        opened.close()
+
+
+def test_a_read_in_a_cluster_carries_the_bookmark_of_the_last_write(recorder, graph):
+    newest, message, clocks = ask_through(recorder, graph, "neo4j")
+    assert newest
+    assert newest in message
+    assert READING.search(message)
+    assert clocks
+    assert not any(READING.search(one) for one in clocks)  # the leader says what time it is
+
+
+def test_one_server_needs_no_bookmarks(recorder, graph):
+    """The negative control: without routing the same read carries none."""
+    newest, message, clocks = ask_through(recorder, graph, "bolt")
+    assert newest
+    assert newest not in message
+    assert all(READING.search(one) for one in clocks)

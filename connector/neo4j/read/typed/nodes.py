@@ -17,7 +17,9 @@ from ringfence.connector.neo4j.bolt import BrokenRecordError
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import NodeBlock, node_block
+from ringfence.connector.neo4j.read.id_ranges import IdRange, id_ranges
 from ringfence.connector.neo4j.read.incremental import RECORDS_IN_FLIGHT, language
+from ringfence.connector.neo4j.read.typed.counts import count_label
 from ringfence.connector.neo4j.read.typed.values import plain_column
 from ringfence.connector.neo4j.times import as_parameter, checked_ns_expression
 
@@ -33,7 +35,7 @@ RETURN [n IN block | elementId(n)] AS ids, [n IN block | n.{key}] AS keys,
 """
 
 ALL_KEYS = """
-MATCH (n:{label})
+MATCH (n:{label}) {where}
 WITH collect(n) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS block
@@ -62,7 +64,8 @@ class LabelReader:
 
     def read_all(self) -> Generator[RawBlock, None, None]:
         """Yield all nodes."""
-        yield from self._blocks("")
+        for part in self._ranges():
+            yield from self._blocks(part.where(), **part.parameters)
 
     def read_since(self, since_ns: int) -> Generator[RawBlock, None, None]:
         """Yield nodes created at `since_ns` or later."""
@@ -84,9 +87,16 @@ class LabelReader:
 
     def read_keys(self, rows: int) -> Generator[tuple[list[str], list[Any]], None, None]:
         """Yield ids and keys of all nodes, as the graph has them; nothing else is read."""
-        query = ALL_KEYS.format(label=quote(self.node.label), key=quote(self.node.key))
-        for record in self.graph.stream(query, RECORDS_IN_FLIGHT, rows=rows):
-            yield record["ids"], record["keys"]
+        names = {"label": quote(self.node.label), "key": quote(self.node.key)}
+        for part in self._ranges():
+            query = f"{language(self.graph)} {ALL_KEYS.format(**names, where=part.where())}"
+            for record in self.graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **part.parameters):
+                yield record["ids"], record["keys"]
+
+    def _ranges(self) -> list[IdRange]:
+        """Ranges of ids that hold all nodes of the label."""
+        expected = count_label(self.graph, self.node.label)
+        return id_ranges(self.graph, self.node.label, expected, language(self.graph))
 
     def _blocks(self, where: str, **parameters: object) -> Generator[RawBlock, None, None]:
         """Where a value can't travel, all are read again with a check of every value.

@@ -13,13 +13,19 @@ from ringfence.connector.mirror.typed.mirror import context_keys
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import typed_keys
-from ringfence.connector.neo4j.read.incremental import RECORDS_IN_FLIGHT, RelationshipBlock
+from ringfence.connector.neo4j.read.id_ranges import id_ranges
+from ringfence.connector.neo4j.read.incremental import (
+    RECORDS_IN_FLIGHT,
+    RelationshipBlock,
+    language,
+)
+from ringfence.connector.neo4j.read.typed.counts import count_label
 from ringfence.connector.neo4j.times import as_parameter
 
 # Anchored at the end with more nodes: one record holds what so many nodes have, and a hub at the
 # other end would bring all its relationships at once.
 ALL = """
-MATCH (n:{anchor})
+MATCH (n:{anchor}) {where}
 WITH collect(n) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
 WITH found[start .. start + $rows] AS part
@@ -61,9 +67,14 @@ class RelationReader:
 
     def read_all(self, from_target: bool) -> Generator[RelationshipBlock, None, None]:
         """Yield all of them, collected at their sources or at their targets."""
-        query = ALL.format(**self._names(from_target))
-        for record in self.graph.stream(query, RECORDS_IN_FLIGHT, rows=self.rows):
-            yield self._block(record["anchors"], record["others"], from_target)
+        label = self.mapping.nodes[self._ends()[from_target]].label
+        spoken = language(self.graph)
+        for part in id_ranges(self.graph, label, count_label(self.graph, label), spoken):
+            query = f"{spoken} {ALL.format(**self._names(from_target), where=part.where())}"
+            for record in self.graph.stream(
+                query, RECORDS_IN_FLIGHT, rows=self.rows, **part.parameters
+            ):
+                yield self._block(record["anchors"], record["others"], from_target)
 
     def read_of(
         self, keys: Sequence[str], from_target: bool

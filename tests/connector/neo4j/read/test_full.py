@@ -2,12 +2,13 @@
 
 import threading
 
+import numpy as np
 import pytest
 
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import GraphMapping, RelationshipMapping
-from ringfence.connector.neo4j.read import full, incremental
+from ringfence.connector.neo4j.read import full, id_ranges, incremental
 from ringfence.connector.neo4j.read.full import Share, all_nodes, all_relationships, shares
 from ringfence.connector.neo4j.read.incremental import node_blocks
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
@@ -57,7 +58,7 @@ def read_keys(graph):
 def read_links(graph):
     found = []
     for block in all_relationships(graph, MAPPING, ROWS, 200):
-        sources = block.sources.repeat(block.counts).tolist()
+        sources = np.repeat(np.array(block.sources, np.int64), block.counts).tolist()
         found += [(block.type_index, *ends) for ends in zip(sources, block.targets, strict=True)]
     return found
 
@@ -214,3 +215,51 @@ def test_first_reads_beside_twenty_late_writers_lose_nothing(graph, connected, t
         assert set(caught.mirror.keys) == everything
         assert caught.rebuilt == ""  # by the watermark of the first read, not by counting
         assert everything - seen  # that first read alone wasn't all
+
+
+def ranges_of(graph, expected):
+    return id_ranges.id_ranges(graph, "Thing", expected, incremental.language(graph))
+
+
+def test_a_large_label_is_read_in_ranges_of_ids_and_every_node_once(gappy, monkeypatch):
+    keys, links = read_keys(gappy), read_links(gappy)
+    assert len(ranges_of(gappy, 200)) == 1
+    monkeypatch.setattr(id_ranges, "MAX_COLLECTED", 30)
+    assert len(ranges_of(gappy, 200)) > 3
+    assert sorted(read_keys(gappy)) == sorted(keys) == KEPT
+    assert sorted(read_links(gappy)) == sorted(links)
+    found = incremental.read_keys(gappy, MAPPING, ROWS, 200)
+    assert sorted(f"i:{key}" for _, block in found for key in block) == KEPT
+    new = incremental.read_nodes(gappy, MAPPING, 2, 0, ROWS, 200)
+    assert sorted(keys_of(new)) == KEPT
+
+
+def test_ranges_that_leave_a_gap_would_show(gappy, monkeypatch):
+    """The negative control of the test before."""
+    monkeypatch.setattr(id_ranges, "MAX_COLLECTED", 30)
+    found = ranges_of(gappy, 200)
+    monkeypatch.setattr(full, "id_ranges", lambda *_: found[:-1])
+    assert sorted(read_keys(gappy)) != KEPT
+
+
+MANY = """
+UNWIND range(0, 39999) AS i
+CREATE (:Thing {id: i, x: [1.0], created_at: datetime('2024-01-01T00:00:00Z')})
+"""
+
+
+def profiled_bytes(graph, part):
+    """Bytes that the server held for a query over one range, as its own profile says."""
+    names = {"label": "Thing", "key": "id", "where": part.where()}
+    query = f"{incremental.language(graph)} PROFILE {incremental.ALL_KEYS.format(**names)}"
+    with graph.driver.session() as session:
+        done = session.run(query, rows=1_000, **part.parameters).consume()
+    return done.profile["args"]["GlobalMemory"]
+
+
+def test_the_servers_memory_is_that_of_a_range_and_not_of_the_label(graph, connected, monkeypatch):
+    graph.run(MANY)
+    (whole,) = ranges_of(connected, 40_000)
+    monkeypatch.setattr(id_ranges, "MAX_COLLECTED", 2_500)
+    held = [profiled_bytes(connected, part) for part in ranges_of(connected, 40_000)]
+    assert max(held) * 4 < profiled_bytes(connected, whole)

@@ -1,0 +1,62 @@
+"""All nodes of a label in ranges of ids, so that the server collects no more than so many at once.
+
+A query that returns few wide records collects references to its nodes first, about 50 bytes of the
+server's memory for each. One query over 100 million nodes would hold gigabytes; by ranges each
+holds those of one range, whatever the size of the graph. A range costs the server one more scan of
+the label, so small graphs are read in one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.quoting import quote
+
+MAX_COLLECTED = 4_000_000  # nodes that one query may collect
+
+
+@dataclass(frozen=True, slots=True)
+class IdRange:
+    """Ids from `low` on and below `high`; without one there is no bound."""
+
+    low: int | None = None
+    high: int | None = None
+
+    def where(self, before: str = "") -> str:
+        """Return the condition on a query's n, after another one that begins with WHERE.
+
+        >>> IdRange(0, 5).where(), IdRange().where("WHERE n.a")
+        ('WHERE id(n) >= $low AND id(n) < $high', 'WHERE n.a')
+        """
+        bounds = {"id(n) >= $low": self.low, "id(n) < $high": self.high}
+        parts = [text for text, bound in bounds.items() if bound is not None]
+        if not parts:
+            return before
+        return f"{f'{before} AND' if before else 'WHERE'} {' AND '.join(parts)}"
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """What the condition asks for."""
+        bounds = {"low": self.low, "high": self.high}
+        return {name: bound for name, bound in bounds.items() if bound is not None}
+
+
+def id_ranges(graph: Graph, label: str, expected: int, language: str) -> list[IdRange]:
+    """Return ranges that hold all nodes of a label, of which there are about `expected`.
+
+    Nodes that come meanwhile have ids in any range, or above all of them: the last one is open. A
+    server without numeric ids is asked in one range.
+    """
+    if expected <= MAX_COLLECTED:
+        return [IdRange()]
+    try:
+        query = f"{language} MATCH (n:{quote(label)}) RETURN max(id(n)) AS highest"
+        highest = graph.read(query)[0]["highest"] or 0
+    except GraphError:
+        return [IdRange()]
+    bounds = list(range(MAX_COLLECTED, int(highest) + 1, MAX_COLLECTED))
+    lows: list[int | None] = [None, *bounds]
+    highs: list[int | None] = [*bounds, None]
+    return [IdRange(low, high) for low, high in zip(lows, highs, strict=True)]
