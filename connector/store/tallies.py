@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -94,35 +94,6 @@ def tallies(
                 rows = connection.execute(query).mappings()
                 counted += [_tally(row, strata, by, first=not further) for row in rows]
     return sorted(counted, key=lambda tally: (tally.seq, tally.name, tally.first, tally.alpha))
-
-
-def merged(parts: Sequence[Tally]) -> Tally:
-    """Return the sum of tallies of one model, at the last of their runs."""
-    last = parts[-1]
-    return Tally(
-        last.seq,
-        last.model,
-        last.rule,
-        last.score,
-        last.alpha,
-        last.options,
-        min(part.n_calibration for part in parts),
-        min(part.effective_calibration for part in parts),
-        last.name,
-        {name: sum(part.counts[name] for part in parts) for name in COUNTS},
-        {name: sum(part.sums[name] for part in parts) for name in SUMS},
-        last.promise,
-        last.calibration_set,
-        last.adapt,
-        last.first,
-        tuple(strata for part in parts for strata in part.strata),
-        _sum_or_none([part.classes_naive for part in parts]),
-    )
-
-
-def _sum_or_none(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
 
 
 def _query(

@@ -15,6 +15,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from urllib.parse import quote, urlencode
 
 import uvicorn
 from playwright.sync_api import Browser, Page, sync_playwright
@@ -29,8 +30,10 @@ from ringfence.jobs.config.load import load
 from ringfence.jobs.dashboard.app import create_app
 from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.pages import PAGES
+from ringfence.jobs.dashboard.pages.models import address_of
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.worklist.table import classes_to_choose
 from tests.dashboard.conftest import FLAGS, settings_at
 from tests.dashboard.states import STATES
 
@@ -58,8 +61,10 @@ def _demo(browser: Browser, config: Path, folder: Path, key: str | None, parts: 
         dashboard = Dashboard(settings, workspace.store, guard_of(settings))
         node_key = key or decode_key(example_key(dashboard.queries) or "s:")
         last = dashboard.queries.runs(last=1)[-1].seq
-        addresses = {page.name: page.address for page in PAGES if page.pictured}
-        addresses["node"] += f"?key={node_key}"
+        addresses = {page.name: page.address for page in PAGES}
+        addresses["node"] += f"?key={quote(node_key)}"
+        addresses["why"] += f"?key={quote(node_key)}"
+        addresses["model"] = address_of(dashboard.queries.models()[-1].version)
         addresses["worklist"] += "?class=mule"  # what the demo is about
         addresses["run"] = f"/runs/{last}"
         addresses["comparison"] += f"?a={last - 1}&b={last}"
@@ -86,8 +91,14 @@ def _state(browser: Browser, state: str, folder: Path, parts: Path) -> None:
     settings = settings_at(parts / name)
     store = open_store(settings.audit.url)
     STATES[state](store, settings)
+    dashboard = Dashboard(settings, store, guard_of(settings))
     addresses = {page.name: OF_ONE.get(page.name, page.address) for page in PAGES}
-    server, url = _serve(Dashboard(settings, store, guard_of(settings)))
+    if key := example_key(dashboard.queries):
+        addresses["node"] += f"?key={quote(key)}"
+        addresses["why"] += f"?key={quote(key)}"
+        classes = classes_to_choose(dashboard.queries)
+        addresses["worklist"] += f"?{urlencode({'class': classes[-1], 'known': 'any'})}"
+    server, url = _serve(dashboard)
     try:
         pictures = _shots(browser, url, addresses, parts, name, viewport=SMALL_DESKTOP)
         write_sheet(pictures, 4, 420, folder / f"{name}.png")

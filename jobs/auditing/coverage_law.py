@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.tallies import Tally
+from ringfence.jobs.auditing.summary import Summary
 from ringfence.models.guarantee.living_law import CoverageLaw, LivingRun, simulate_law
 from ringfence.models.guarantee.stratified import JudgedNodes, equivalent_size
 from ringfence.models.guarantee.verdict import UsualCoverage
@@ -31,11 +32,11 @@ class LivingCoverage:
     place: Mapping[int, int]
     adapt: bool
 
-    def usual(self, parts: Sequence[Tally], covered: int) -> UsualCoverage | None:
+    def usual(self, runs: Summary, covered: int) -> UsualCoverage | None:
         """Return what is usual for some runs in a row; None where the law of one run holds."""
-        if len(parts) == 1 and not self.adapt:
+        if runs.runs == 1 and not self.adapt:
             return None
-        first, last = self.place[parts[0].seq], self.place[parts[-1].seq] + 1
+        first, last = self.place[runs.first_seq], self.place[runs.tally.seq] + 1
         return UsualCoverage(*self.law.band(first, last), self.law.p_value(first, last, covered))
 
 

@@ -18,7 +18,7 @@ from ringfence.jobs.views.tables import cell
 NAVIGATION = tuple((page.address, page.title) for page in PAGES if page.part_of is None)
 TONES = {
     "kept": "good", "ok": "good", "watch": "warn", "pending": "warn", "broken": "bad",
-    "firing": "bad", "far below": "bad",
+    "firing": "bad", "far below": "bad", "active": "good",
 }  # fmt: skip
 
 

@@ -8,10 +8,17 @@ from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.record_check import find_edits_of_shown_rows
 from ringfence.jobs.project.audit_store import key_source
 
+NOTHING_YET = (
+    "Nothing is on record yet: the first entry of the audit chain comes with the first model. "
+    "Run: ringfence train"
+)
+
 
 def chain_words(queries: ProjectQueries, settings: Settings) -> tuple[bool | None, str]:
-    """Return True, False or None (the key is elsewhere), and a sentence."""
+    """Return True, False or None (the key is elsewhere, or there is nothing), and a sentence."""
     source = key_source(settings)
+    if not (queries.chain_length() or queries.models() or queries.runs(last=1)):
+        return None, NOTHING_YET
     if not source.is_here:
         length = queries.chain_length()
         return None, f"{length} chain entries, which can't be verified here: the key is elsewhere."

@@ -29,11 +29,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaln
+from scipy.special import betainc, betaln, xlog1py, xlogy
 
 from ringfence.models.guarantee.law import calibration_odds
 
+Counts = Sequence[int] | NDArray[np.int64]
+
 ANYTIME_DELTA = 0.01
+ROUNDING = 0.001  # far more than sums of logarithms are off by
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,23 @@ def _log_evidence(
     return np.asarray(np.where(known > 0, alternative - null, 0.0))
 
 
+def _most_evidence(
+    n: float, known: NDArray[np.int64], covered: NDArray[np.int64], alpha: float
+) -> NDArray[np.float64]:
+    """At least ln e(k, m), forty times cheaper: the mean of a probability is at most its maximum.
+
+    Infinite where nothing can be said.
+    """
+    a, b = calibration_odds(n, alpha)
+    if a <= 0 or b <= 0:
+        return np.full(len(known), np.inf)
+    missed = known - covered
+    share = np.minimum(covered / np.maximum(known, 1), 1 - alpha)
+    likeliest = xlogy(covered, share) + xlog1py(missed, -share)
+    null = betaln(a + covered, b + missed) - betaln(a, b)
+    return np.asarray(likeliest - null + ROUNDING)
+
+
 def anytime_low(n: float, known: int, alpha: float, delta: float = ANYTIME_DELTA) -> float:
     """Return the share of `known` nodes below which coverage never falls, with 1 - delta.
 
@@ -90,7 +110,7 @@ def anytime_low(n: float, known: int, alpha: float, delta: float = ANYTIME_DELTA
     return low / known if known else 0.0
 
 
-def over_runs(n: float, known: Sequence[int], covered: Sequence[int], alpha: float) -> Anytime:
+def over_runs(n: float, known: Counts, covered: Counts, alpha: float) -> Anytime:
     """Return the p-value of all runs' labels together, whichever run a change began with.
 
     `known` and `covered` are those of the runs of one model, oldest first. p is valid at every look
@@ -106,8 +126,12 @@ def over_runs(n: float, known: Sequence[int], covered: Sequence[int], alpha: flo
         return Anytime(1.0, 0)
     after = [np.cumsum(np.asarray(some)[::-1])[::-1] for some in (known, covered)]
     j = np.arange(len(known))
-    evidence = _log_evidence(n, after[0], after[1], alpha) - np.log((j + 1.0) * (j + 2.0))
+    price = np.log((j + 1.0) * (j + 2.0))
+    may = np.flatnonzero(_most_evidence(n, after[0], after[1], alpha) > price)
+    if not len(may):
+        return Anytime(1.0, 0)
+    evidence = _log_evidence(n, after[0][may], after[1][may], alpha) - price[may]
     best = int(np.argmax(evidence))
     if evidence[best] <= 0:
         return Anytime(1.0, 0)
-    return Anytime(float(np.exp(-evidence[best])), best)
+    return Anytime(float(np.exp(-evidence[best])), int(may[best]))

@@ -20,8 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.conformal.rank import rank, read_alpha
+from ringfence.models.guarantee.large_counts import covered_at_most, fewest_covered
 
 Floats = NDArray[np.float64]
+
+MAX_SUMMED_COUNTS = 20_000  # nodes; the law of more is integrated (`large_counts`)
 
 
 def coverage_band(n: float, m: int, alpha: float, level: float = 0.95) -> tuple[float, float]:
@@ -44,8 +47,12 @@ def coverage_band(n: float, m: int, alpha: float, level: float = 0.95) -> tuple[
         raise ValueError(f"level = {level}; needed: a number between 0 and 1, such as 0.95")
     if m == 0:
         return 0.0, 1.0
-    cumulative = np.cumsum(law_of_covered(n, m, read_alpha(alpha)))
     tail = (1.0 - level) / 2.0
+    odds = calibration_odds(n, alpha)
+    if m > MAX_SUMMED_COUNTS and min(odds) > 0:
+        low, high = (fewest_covered(*odds, m, at) for at in (tail, 1.0 - tail))
+        return low / m, high / m
+    cumulative = np.cumsum(law_of_covered(n, m, read_alpha(alpha)))
     low, high = np.searchsorted(cumulative, [tail, 1.0 - tail])
     return float(low) / m, float(min(high, m)) / m
 
@@ -72,6 +79,9 @@ def coverage_p_value(
     """
     if not 0 <= covered <= m:
         raise ValueError(f"{covered} of {m} nodes covered; needed: a number from 0 to {m}")
+    odds = calibration_odds(n, alpha)
+    if alternative == "lower" and m > MAX_SUMMED_COUNTS and min(odds) > 0:
+        return covered_at_most(*odds, m, covered)
     law = law_of_covered(n, m, read_alpha(alpha))
     lower = min(1.0, float(np.sum(law[: covered + 1])))
     if alternative == "lower":

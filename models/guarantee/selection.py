@@ -19,6 +19,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ringfence.models.guarantee.exact_sum import ExactSum
+
 SMALL_DIFFERENCE = 0.1
 LARGE_DIFFERENCE = 0.25
 MIN_NODES_PER_SIDE = 20
@@ -53,6 +55,44 @@ class MeanDifference:
     d: float
 
 
+class WithinRuns:
+    """The difference of one quantity over runs, which can be asked after each of them."""
+
+    __slots__ = ("_counts", "_means", "_name", "_squares", "_weight")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._weight = ExactSum()
+        self._means, self._squares = (ExactSum(), ExactSum()), (ExactSum(), ExactSum())
+        self._counts = [0, 0]
+
+    def add(self, known: Moments, unknown: Moments) -> None:
+        """Add a run; one with known or unknown nodes alone compares nothing."""
+        if not (known.count and unknown.count):
+            return
+        weight = known.count * unknown.count / (known.count + unknown.count)
+        self._weight.add(weight)
+        for place, side in enumerate((known, unknown)):
+            self._means[place].add(weight * side.mean)
+            self._squares[place].add(side.count * side.variance)
+            self._counts[place] += side.count
+
+    @property
+    def difference(self) -> MeanDifference | None:
+        """How far both sides are apart in the runs so far; None if nowhere both."""
+        if not all(self._counts):
+            return None
+        total = self._weight.value
+        known, unknown = (mean.value / total for mean in self._means)
+        variances = [
+            squares.value / count
+            for squares, count in zip(self._squares, self._counts, strict=True)
+        ]
+        spread, gap = math.sqrt(sum(variances) / 2), known - unknown
+        d = gap / spread if spread > 0 else (0.0 if gap == 0 else math.copysign(math.inf, gap))
+        return MeanDifference(self._name, known, unknown, min(max(d, -99.0), 99.0))
+
+
 def difference_within_runs(
     name: str, runs: Sequence[tuple[Moments, Moments]]
 ) -> MeanDifference | None:
@@ -68,22 +108,10 @@ def difference_within_runs(
     >>> difference_within_runs("degree", [(Moments(2, 6.0, 20.0), Moments(2, 2.0, 4.0))]).d
     2.0
     """
-    both = [(known, unknown) for known, unknown in runs if known.count and unknown.count]
-    if not both:
-        return None
-    weights = [k.count * u.count / (k.count + u.count) for k, u in both]
-    total = math.fsum(weights)
-    means = [
-        math.fsum(w * side.mean for w, side in zip(weights, sides, strict=True)) / total
-        for sides in zip(*both, strict=True)
-    ]
-    variances = [
-        math.fsum(side.count * side.variance for side in sides) / sum(side.count for side in sides)
-        for sides in zip(*both, strict=True)
-    ]
-    spread, gap = math.sqrt(sum(variances) / 2), means[0] - means[1]
-    d = gap / spread if spread > 0 else (0.0 if gap == 0 else math.copysign(math.inf, gap))
-    return MeanDifference(name, means[0], means[1], min(max(d, -99.0), 99.0))
+    within = WithinRuns(name)
+    for known, unknown in runs:
+        within.add(known, unknown)
+    return within.difference
 
 
 def worst_case_coverage(evaluated: int, covered: int) -> float:
@@ -98,7 +126,7 @@ def worst_case_coverage(evaluated: int, covered: int) -> float:
 
 
 def selection_bias(
-    known: int, unknown: int, found: list[MeanDifference]
+    known: int, unknown: int, found: Sequence[MeanDifference]
 ) -> tuple[float | None, str]:
     """Return the largest |d| and what it means as a sentence; None where too few are on one side.
 

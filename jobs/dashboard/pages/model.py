@@ -39,6 +39,4 @@ def find_card(queries: ProjectQueries, version: str) -> ModelCard:
     return card
 
 
-PAGE = Page(
-    "model", "Model", "/models/{version}", "model.html", build, part_of="/models", pictured=False
-)
+PAGE = Page("model", "Model", "/models/{version}", "model.html", build, part_of="/models")

@@ -5,21 +5,19 @@ from __future__ import annotations
 from urllib.parse import quote
 
 from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.shown_table import MAX_TABLE_ROWS
 from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.card import describe_use
 from ringfence.jobs.lifecycle.versions import read_versions
 
 
 def build(view: PageView) -> Values:
-    """Return the versions, newest first, and every change of the one in use."""
+    """Return the versions, newest first, and the last changes of the one in use."""
     found = read_versions(view.queries.store, view.queries.project)
     return {
         "title": PAGE.title,
         "figures": [],
         "active": next((one for one in found.versions if one.state == "active"), None),
-        "versions": [
-            {"own": one, "address": address_of(one.version)} for one in reversed(found.versions)
-        ],
         "changes": [
             {
                 "at_ns": one.at_ns,
@@ -28,9 +26,10 @@ def build(view: PageView) -> Values:
                 "how": one.how,
                 "reason": describe_use(one.reason, one.actor),
             }
-            for one in reversed(found.activations)
+            for one in found.activations[: -MAX_TABLE_ROWS - 1 : -1]
         ],
-        "tables": view.tables("shadows"),
+        "older": max(0, len(found.activations) - MAX_TABLE_ROWS),
+        "tables": view.tables("versions", "shadows"),
     }
 
 
@@ -43,4 +42,4 @@ def address_of(version: str) -> str:
     return f"/models/{quote(version, safe='')}"
 
 
-PAGE = Page("models", "Models", "/models", "models.html", build, pictured=False)
+PAGE = Page("models", "Models", "/models", "models.html", build)

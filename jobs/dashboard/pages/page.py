@@ -14,7 +14,7 @@ class Page:
     """One page. The parameters of `build` are FastAPI's: the dashboard, the address, the query.
 
     `part_of` is the address of the page under which the navigation shows this one; a page with an
-    entry of its own has none. `pictured` pages have a screenshot in the documentation.
+    entry of its own has none.
     """
 
     name: str
@@ -23,7 +23,6 @@ class Page:
     template: str
     build: Callable[..., Values]
     part_of: str | None = None
-    pictured: bool = True
 
     @property
     def navigation_address(self) -> str:

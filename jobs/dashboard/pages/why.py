@@ -36,11 +36,18 @@ _at_work = threading.Lock()
 
 def build(
     dashboard: OpenDashboard,
-    key: Annotated[str, Query(max_length=512)],
+    key: Annotated[str, Query(max_length=512)] = "",
     class_: Annotated[str, Query(alias="class", max_length=512)] = "",
 ) -> Values:
-    """Return why the node with this key has its set; `class` is the one that weights speak of."""
-    explanation = explain(dashboard.queries, key) if dashboard.settings.serve.why_seconds else None
+    """Return why the node with this key has its set; `class` is the one that weights speak of.
+
+    Without a key the page asks for one.
+    """
+    if not dashboard.settings.serve.why_seconds:
+        raise HTTPException(404, "this page is off: [serve] why_seconds is 0")
+    if not key:
+        return {"title": PAGE.title, "figures": [], "found": None}
+    explanation = explain(dashboard.queries, key)
     if explanation is None:
         raise HTTPException(404, "no node with this key was evaluated")
     try:
@@ -202,4 +209,4 @@ def _row(one: Reason, reasons: Reasons, place: int) -> Values:
     }
 
 
-PAGE = Page("why", "Why this set", "/why", "why.html", build, part_of="/node", pictured=False)
+PAGE = Page("why", "Why this set", "/why", "why.html", build, part_of="/node")

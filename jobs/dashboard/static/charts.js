@@ -16,6 +16,12 @@ function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
+// A name that is as long as it may be, as far as there is room for it; whole letters, no half ones.
+function shortened(text, most) {
+  const letters = Array.from(String(text));
+  return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : letters.join("");
+}
+
 // Named places are their names, others the numbers; gaps are null.
 function places(panel, x) {
   return panel.ticks.length ? panel.ticks.map((tick) => plain(tick[1])) : x;
@@ -46,7 +52,8 @@ function lineTrace(panel, line, c) {
   const x = places(panel, line.x), colour = c[line.colour];
   const trace = { x: x, y: line.y, name: plain(line.label) };
   if (panel.sideways) {
-    return { ...trace, x: line.y, y: x, mode: "markers", marker: { color: colour, size: 9 } };
+    const told = panel.ticks.map((tick) => plain(shortened(tick[1], 60)));
+    return { ...trace, x: line.y, y: x, text: told, hovertemplate: "%{text}: %{x}", mode: "markers", marker: { color: colour, size: 9 } };
   }
   const dash = line.shape === "dashes" ? "dash" : "solid";
   const shape = line.shape === "step" ? "hvh" : "linear";
@@ -99,6 +106,11 @@ function draw(place) {
     if (x.length <= 20) along.dtick = 1; // else half a run gets a tick of its own
   }
   const sideways = { ...along, type: "category", autorange: "reversed" };
+  if (panel.sideways) { // a third of the width at most is for names; pointing at a place tells all
+    const most = Math.max(8, Math.floor(place.clientWidth / 3 / 8));
+    sideways.tickvals = places(panel, []);
+    sideways.ticktext = panel.ticks.map((tick) => plain(shortened(tick[1], most)));
+  }
   const layout = {
     margin: { l: 56, r: 12, t: 34, b: 44 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",
     font: { color: c.quiet, family: c.font, size: 13 }, legend: { orientation: "h", x: 0, y: 1.02, yanchor: "bottom" }, showlegend: series.length > 1 || panel.levels.length > 0,

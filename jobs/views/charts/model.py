@@ -155,3 +155,12 @@ def named_places(names: Sequence[str]) -> tuple[tuple[float, str], ...]:
     ((0, 'a'), (1, 'b'))
     """
     return tuple(enumerate(names))
+
+
+def shortened(name: str, most: int = 28) -> str:
+    """Return a name as far as a picture has room for it.
+
+    >>> shortened("mule"), shortened("a class whose name is a whole sentence")
+    ('mule', 'a class whose name is a who…')
+    """
+    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.connector.errors import ConfigError
-from ringfence.jobs.views.charts.model import ROLES, Figure, Line, Numbers, Panel
+from ringfence.jobs.views.charts.model import ROLES, Figure, Line, Numbers, Panel, shortened
 
 __all__ = ["write_png"]
 
@@ -117,7 +117,8 @@ def _label(axis: Any, panel: Panel) -> None:
         (axis.set_xlim if panel.sideways else axis.set_ylim)(*panel.y_range)
     if panel.ticks:
         name_places = axis.set_yticks if panel.sideways else axis.set_xticks
-        name_places([place for place, _ in panel.ticks], [name for _, name in panel.ticks])
+        names = [shortened(name).replace("$", r"\$") for _, name in panel.ticks]  # no formulae
+        name_places([place for place, _ in panel.ticks], names)
     if panel.sideways:
         axis.invert_yaxis()  # the first name on top
     if panel.percent:

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any
 
 import numpy as np
 
-from ringfence.jobs.views.charts.model import ROLES, Band, Figure, Line, Numbers, Panel
+from ringfence.jobs.views.charts.model import (
+    ROLES,
+    Band,
+    Figure,
+    Line,
+    Numbers,
+    Panel,
+    shortened,
+)
 
 __all__ = ["as_html", "as_plotly", "available", "library_script"]
 
@@ -62,7 +71,8 @@ def _set_axes(drawn: Any, panel: Panel, where: dict[str, int]) -> None:
         place_axis(type="date", **where)
     if panel.ticks:
         places, names = zip(*panel.ticks, strict=True)
-        place_axis(tickvals=places, ticktext=names, **where)
+        texts = [escape(shortened(name)) for name in names]  # plotly reads some HTML
+        place_axis(tickvals=places, ticktext=texts, **where)
 
 
 def _traces(panel: Panel, in_legend: set[str]) -> list[Any]:

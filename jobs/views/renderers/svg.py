@@ -9,7 +9,16 @@ from typing import Any
 
 from markupsafe import escape
 
-from ringfence.jobs.views.charts.model import ROLES, Bars, Figure, Grid, Line, Numbers, Panel
+from ringfence.jobs.views.charts.model import (
+    ROLES,
+    Bars,
+    Figure,
+    Grid,
+    Line,
+    Numbers,
+    Panel,
+    shortened,
+)
 from ringfence.jobs.views.charts.time_axis import SECOND, date_ticks
 
 WIDE, HIGH = 640, 250  # of the picture, in its own units, like all below
@@ -112,7 +121,7 @@ def _sideways(figure: Figure, panel: Panel) -> str:
         parts.append(f'<line class="level" x1="{at}" x2="{at}" y1="{TOP}" y2="{high - BOTTOM}"/>')
     for i, (_, name) in enumerate(panel.ticks):
         y = TOP + ROW_HEIGHT * i + ROW_HEIGHT / 2
-        parts.append(f'<text x="182" y="{y + 4}" class="end">{escape(name[:28])}</text>')
+        parts.append(f'<text x="182" y="{y + 4}" class="end">{escape(shortened(name))}</text>')
         for band in panel.bands:
             left, right = x(band.low[i] or 0), x(band.high[i] or 0)
             parts.append(f'<rect {_paint("band", band.colour)} x="{left}" y="{y - 7}" '

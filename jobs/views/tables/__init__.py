@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.jobs.views.tables import coverage, operations, runs
+from ringfence.jobs.views.tables import coverage, models, operations, runs
 from ringfence.jobs.views.tables.model import Column, Table, TableView, as_csv, cell
 
 __all__ = ["TABLES", "Column", "Table", "TableView", "as_csv", "cell"]
@@ -19,8 +19,9 @@ TABLES: dict[str, TableView] = {
         runs.THRESHOLDS,
         runs.DRIFT,
         runs.COMPARISON,
-        runs.MODELS,
-        runs.SHADOWS,
+        models.VERSIONS,
+        models.MODELS,
+        models.SHADOWS,
         operations.QUARANTINE,
         operations.CORRECTIONS,
         operations.SCHEDULE,

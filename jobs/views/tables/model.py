@@ -12,7 +12,18 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import format_time
 
 Format = Literal[
-    "text", "int", "num", "percent", "p", "threshold", "time", "run", "hash", "verdict", "state"
+    "text",
+    "int",
+    "num",
+    "percent",
+    "p",
+    "threshold",
+    "time",
+    "run",
+    "model",
+    "hash",
+    "verdict",
+    "state",
 ]
 Rows = list[dict[str, Any]]
 SMALLEST_P = 0.0001

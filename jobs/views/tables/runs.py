@@ -1,16 +1,14 @@
-"""Tables of runs and models: runs, thresholds, drift, comparisons, model versions."""
+"""Tables of runs: outcomes, thresholds, drift, comparisons before labels."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict
 from typing import Any
 
 from ringfence.connector.records import Run
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
-from ringfence.connector.store.queries.records import ModelRecord, as_row
-from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
+from ringfence.connector.store.queries.records import as_row
 from ringfence.jobs.views.charts import score_distances
 from ringfence.jobs.views.charts.comparison import compared_quantities
 from ringfence.jobs.views.tables.coverage import (
@@ -79,30 +77,6 @@ def _comparison_rows(queries: ProjectQueries) -> Rows:
         for run in reversed(queries.runs())
         for name, one in compared_quantities(run).items()
     ]
-
-
-def _model_rows(queries: ProjectQueries) -> Rows:
-    return [_model_cells(model) for model in reversed(queries.models())]
-
-
-def _model_cells(model: ModelRecord) -> dict[str, Any]:
-    return {
-        **as_row(model),
-        "network": model.network,
-        "class_count": len(model.classes),
-        "weights": model.weights_sha256 or "",
-        **model.counts,
-    }
-
-
-def _shadow_rows(queries: ProjectQueries) -> Rows:
-    return [_shadow_cells(one) for one in read_shadows(queries.store, queries.project).values()]
-
-
-def _shadow_cells(one: ShadowSummary) -> dict[str, Any]:
-    found = one.coverage_difference
-    reach = "" if found is None else f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    return asdict(one) | {"reach": reach, "failed": one.failed or ""}
 
 
 CALIBRATION = Column(
@@ -213,41 +187,3 @@ COMPARISON = TableView(
     _comparison_rows,
     "No run compared its nodes: too few were due, or the promise is per class.",
 )  # fmt: skip
-MODELS = TableView(
-    "models",
-    "Models",
-    (
-        Column("version", "version", "text", "Name of the version."),
-        Column("state", "state", "text", "Candidate, active or retired."),
-        Column("trained", "trained_ns", "time", "When it was trained, in UTC."),
-        Column("network", "network", "text", "The kind of network."),
-        Column("classes", "class_count", "int", "How many classes it knows."),
-        Column("train", "train", "int", "Labelled nodes that it was trained on.", extra=True),
-        Column(
-            "validation", "validation", "int", "Labelled nodes that ended the training.", extra=True
-        ),
-        Column("calibration", "calibration", "int", "Labelled nodes that it is calibrated with."),
-        Column("weights", "weights", "hash", "Hash of the weights' file.", extra=True),
-    ),
-    _model_rows,
-    "No model yet: ringfence train",
-)
-SHADOWS = TableView(
-    "shadows",
-    "Shadow sets of candidates, beside the sets in force on the same nodes",
-    (
-        Column("version", "version", "text", "Name of the candidate."),
-        Column("runs", "runs", "int", "Runs that it made shadow sets in.", extra=True),
-        Column("nodes", "nodes", "int", "Nodes with a shadow set.", extra=True),
-        Column("known", "known", "int", "Those of them whose class is known."),
-        Column("coverage", "coverage", "percent", "Share of these that shadow sets cover."),
-        Column("in force", "active_coverage", "percent", "Share that the sets in force cover."),
-        Column("difference in points", "reach", "text", "The 95 % interval of the difference."),
-        Column("average size", "mean_size", "num", "Average number of classes in a shadow set."),
-        Column("size in force", "active_mean_size", "num", "The same of the sets in force."),
-        Column("last run", "last_run", "run", "The newest run that it took part in.", extra=True),
-        Column("failed", "failed", "text", "Why that run has no shadow sets; else empty."),
-    ),
-    _shadow_rows,
-    "No candidate has made shadow sets: [model] shadow = true",
-)
