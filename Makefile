@@ -82,8 +82,9 @@ screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from
 bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score, audit (FLIGHTS=folder FAERS=folder)
 	$(BIN)/python -m benchmarks.real.run $(if $(FLIGHTS),--flights $(FLIGHTS)) $(if $(FAERS),--faers $(FAERS)) $(ARGS)
 
-bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions
-	$(BIN)/python benchmarks/audit_pages.py
+bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions; an audit of 10,000 runs
+	$(BIN)/python -m benchmarks.audit_pages
+	$(BIN)/python -m benchmarks.audit_runs
 
 docs: $(VENV)/.dev ## the documentation as a site in build/site, with the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config.reference > docs/configuration.md

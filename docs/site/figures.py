@@ -1,6 +1,6 @@
-"""The figures in docs/comparison.md and docs/operations.md, from benchmarks and from the code.
+"""The figures in docs/comparison.md, operations.md and speed.md, from benchmarks and from the code.
 
-The first page's are what the benchmarks wrote, the second's what doctor predicts.
+Those of operations.md are what doctor predicts, the others what the benchmarks wrote.
 `python docs/site/figures.py` writes them into the pages, between their marks; a test compares.
 """
 
@@ -78,7 +78,21 @@ def sizing() -> str:
     return "\n".join(head + lines)
 
 
-PAGES: dict[str, Callable[[], str]] = {"comparison.md": comparison, "operations.md": sizing}
+def page_times() -> str:
+    """Return how fast the dashboard's pages answered as a table."""
+    head = ["| page | median ms | 95 % within ms | CPU ms |", "|---|---|---|---|"]
+    lines = [
+        f"| `{row['page']}` | {row['median_ms']} | {row['within_ms']} | {row['cpu_ms']} |"
+        for row in measured("audit_pages")["rows"]
+    ]
+    return "\n".join(head + lines)
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "comparison.md": comparison,
+    "operations.md": sizing,
+    # "speed.md": page_times,
+}
 
 
 def with_figures(page: str, figures: str) -> str:

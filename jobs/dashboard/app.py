@@ -44,4 +44,15 @@ async def _unreadable(request: Request, error: Exception) -> Response:
             {name: problem[name] for name in ("loc", "msg", "type")} for problem in error.errors()
         ]
         return JSONResponse({"detail": problems}, 422)
-    return routes.refused(request, HTTPException(404, "there is no such page"))
+    return routes.refused(request, _as_answer(error))
+
+
+def _as_answer(error: Exception) -> HTTPException:
+    """What a person is told of an address or a form that can't be read."""
+    found = error.errors() if isinstance(error, RequestValidationError) else []
+    for problem in found:
+        where, *names = problem["loc"]
+        if where != "path" and names:
+            message = str(problem["msg"])
+            return HTTPException(400, f"{names[-1]}: {message[:1].lower()}{message[1:]}")
+    return HTTPException(404, "there is no such page")

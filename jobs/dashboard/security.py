@@ -67,6 +67,8 @@ class Guard:
         """Let a request through, or answer it here."""
         if host_name(request.headers.get("host", "")) not in self.hosts:
             answer: Response = PlainTextResponse("this dashboard has another name\n", 400)
+        elif holds_nul(request):
+            answer = PlainTextResponse("the address holds a NUL character\n", 400)
         elif self.may_pass(request):
             answer = await call_next(request)
         elif request.url.path.startswith(("/api/", "/metrics", "/csv/")):
@@ -225,6 +227,11 @@ def network_of(address: str) -> str:
     if known.version == 4:
         return address
     return str(ipaddress.ip_network(f"{known.compressed.partition('%')[0]}/64", strict=False))
+
+
+def holds_nul(request: Request) -> bool:
+    """Whether an address holds a character that no text of PostgreSQL can have."""
+    return "\x00" in request.url.path or b"%00" in request.scope.get("query_string", b"")
 
 
 def host_name(header: str) -> str:

@@ -12,7 +12,9 @@ from sqlalchemy import text
 
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.migrate import migrate_sql
+from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 HOSTILE = (
@@ -22,6 +24,8 @@ HOSTILE = (
     "javascript:window.hit=1 {{7*7}} ${7*7}",
     "\u202eesrever \u200b ملصق 类别 🙂",
     "W" * 300,
+    "\x07bell \x1b[31mred\x1b[0m \r\n\ttab\u2028line \ufeff",
+    "ten thousand " + "ä<b>" * 2_500,
 )
 MANY_RUNS = 10_000
 HOUR_NS = 3_600 * 10**9
@@ -50,8 +54,18 @@ def _hostile(store: Store, settings: Settings) -> None:
             "INSERT INTO schedule (project, job, trigger, timezone, outcome, words, failures) "
             "SELECT project, :text, :text, :text, :text, :text, 3 FROM lease",
         ):
-            connection.execute(text(statement), {"text": HOSTILE[0] + HOSTILE[5]})
+            connection.execute(text(statement), {"text": "".join(HOSTILE[:7])})
         connection.execute(text("UPDATE run SET notes = :notes"), {"notes": json.dumps(HOSTILE)})
+        connection.execute(
+            text("UPDATE activation SET reason = :text, actor = :actor"),
+            {
+                "text": "".join(HOSTILE),
+                "actor": json.dumps({"user": HOSTILE[0], "verb": HOSTILE[5]}),
+            },
+        )
+        key = connection.execute(text("SELECT node_key FROM prediction LIMIT 1")).scalar()
+    for note in HOSTILE[:7]:
+        record_mark(store, settings.project, key_source(settings), key, note[:150], "note", note)
 
 
 def _many_classes(store: Store, settings: Settings) -> None:

@@ -5,6 +5,10 @@ from urllib.parse import quote
 
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.versions import read_versions
+from tests.dashboard.conftest import TOKEN
+
+HIDDEN = """[...document.querySelectorAll('.scroll')].map(
+  box => box.scrollWidth - box.clientWidth)"""  # pixels beyond a table's right edge
 
 
 def test_versions_are_listed_and_each_has_a_page_with_its_card(site, visiting):
@@ -22,6 +26,24 @@ def test_versions_are_listed_and_each_has_a_page_with_its_card(site, visiting):
         assert site.plan.classes[0] in text  # hostile, as text
         assert seen.page.evaluate("window.hit") is None
         assert seen.problems == []
+
+
+def test_tables_of_models_fit_a_small_screen(locked, visiting):
+    """Nothing to scroll at 1,180 pixels; what is left out comes by the column chooser."""
+    with visiting(viewport={"width": 1180, "height": 800}) as seen:
+        seen.open(f"{locked.url}/login")
+        seen.page.fill("[name=token]", TOKEN)
+        seen.page.click("main button")
+        seen.open(locked.url + "/models")
+        assert seen.page.evaluate(HIDDEN) == [0] * seen.page.locator(".scroll").count()
+        assert seen.page.locator("#versions thead th").count() == 8
+        more = "/models?" + "&".join(
+            f"columns.versions={name}" for name in ("version", "network", "calibration")
+        )
+        seen.open(locked.url + more)
+        assert seen.page.locator("#versions thead th").all_inner_texts() == [
+            "version", "network", "calibration"
+        ]  # fmt: skip
 
 
 def test_a_card_comes_as_html_markdown_and_json(site):

@@ -162,3 +162,22 @@ def test_other_machines_need_a_token_and_a_token_needs_some_length(settings_in, 
         guard_of(settings_in(tmp_path, serve={"host": "0.0.0.0"}))
     with pytest.raises(ConfigError, match="16 or more"):
         guard_of(settings_in(tmp_path, serve={"token": "short"}))
+
+
+@pytest.mark.parametrize(
+    "path", ["/node?key=%00", "/worklist?class=a%00", "/api/v1/nodes/%00", "/models/a%00", "/?%00"]
+)
+def test_an_address_with_a_character_that_no_database_takes_is_refused(site, path):
+    answer = site.ask(path)
+    assert answer.status == 400
+    assert b"NUL" in answer.body
+    assert answer.headers["Content-Security-Policy"]  # as on every other answer
+
+
+@pytest.mark.parametrize("path", ["/node", "/why"])
+def test_a_key_that_is_too_long_is_said_to_be(site, path):
+    answer = site.ask(f"{path}?key={'x' * 10_000}")
+    assert answer.status == 400
+    assert b"key: string should have at most 512 characters" in answer.body
+    assert site.ask("/runs/compare?a=x&b=1").status == 400
+    assert site.ask("/runs/x").status == 404

@@ -34,6 +34,9 @@ ACTIVE_TAB = """(() => { const tab = document.querySelector('nav a[aria-current]
   return box.left >= 0 && box.right <= innerWidth + 1 && box.top >= 0 && box.bottom < innerHeight;
 })()"""
 
+PLOT_SHARES = """[...document.querySelectorAll('.js-plotly-plot')].map(
+  chart => chart._fullLayout._size.w / chart.clientWidth)"""  # of the width, between the names
+
 
 AT_ONCE = ("hostile text", "empty project")  # the others in make test-slow
 
@@ -62,7 +65,7 @@ def test_every_page_has_a_sensible_state(state, visiting):
         with visiting(**options) as seen:
             for path in paths(state):
                 empty = state.state == "empty project"
-                missing = path == "/why" or (empty and path in WITHOUT_RUNS)  # said on a page
+                missing = empty and path in WITHOUT_RUNS  # said on a page
                 seen.problems.clear()
                 seen.open(state.url + path)
                 assert seen.page.evaluate("window.hit") is None, path
@@ -77,6 +80,7 @@ def test_every_page_has_a_sensible_state(state, visiting):
                     <= (options["viewport"]["width"])
                 ), path
                 assert seen.page.evaluate(ACTIVE_TAB) is not False, path
+                assert [share for share in seen.page.evaluate(PLOT_SHARES) if share < 0.4] == []
                 known = [p for p in seen.problems if not (missing and "404" in p)]
                 assert known == [], path
 
@@ -87,6 +91,9 @@ def test_an_empty_project_says_what_to_type_next(tmp_path):
                               "/worklist": "ringfence train"}.items():  # fmt: skip
             assert command in empty.ask(path).body.decode(), path
         assert empty.ask("/runs/1").status == 404
+        trail = empty.ask("/trail").body.decode()
+        assert "Nothing is on record yet" in trail
+        assert "elsewhere" not in trail
 
 
 def test_pages_stay_small_whatever_a_project_holds(state):

@@ -77,7 +77,7 @@ def test_filters_that_can_t_be_read_are_named(site):
         answer = site.ask(f"/worklist?class=mule&{wrong}")
         assert answer.status == 400, wrong
         assert b"needed" in answer.body
-    assert site.ask("/worklist?class=%00&min_p=").status == 200
+    assert site.ask("/worklist?class=&min_p=").status == 200
 
 
 def mark(shared, token, csrf=None, **form):

@@ -45,7 +45,8 @@ def record_mark(
         locked = connection.execute(
             update(lease).where(lease.c.project == project).values(project=project)
         )
-        if not locked.rowcount or not _is_evaluated(connection, project, node_key):
+        can_be = locked.rowcount and "\x00" not in node_key  # no text of PostgreSQL has it
+        if not can_be or not _is_evaluated(connection, project, node_key):
             raise ConfigError(
                 found=f"no node with the key {node_key!r} was evaluated in project {project!r}",
                 needed="the key of a node that has a set",

@@ -16,10 +16,17 @@ function plain(text) {
   return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
-// A name that is as long as it may be, as far as there is room for it; whole letters, no half ones.
-function shortened(text, most) {
+const pen = document.createElement("canvas").getContext("2d");
+
+// As much of a name as has room in so many pixels; whole letters, no half ones.
+function shortened(text, pixels, font) {
   const letters = Array.from(String(text));
-  return letters.length > most ? letters.slice(0, most - 1).join("") + "…" : letters.join("");
+  const shown = letters.slice(0, 200);
+  pen.font = "13px " + font;
+  const room = (end) => pen.measureText(shown.join("") + end).width <= pixels;
+  if (shown.length === letters.length && room("")) return shown.join("");
+  while (shown.length > 1 && !room("…")) shown.pop();
+  return shown.join("") + "…";
 }
 
 // Named places are their names, others the numbers; gaps are null.
@@ -52,7 +59,7 @@ function lineTrace(panel, line, c) {
   const x = places(panel, line.x), colour = c[line.colour];
   const trace = { x: x, y: line.y, name: plain(line.label) };
   if (panel.sideways) {
-    const told = panel.ticks.map((tick) => plain(shortened(tick[1], 60)));
+    const told = panel.ticks.map((tick) => plain(shortened(tick[1], 400, c.font)));
     return { ...trace, x: line.y, y: x, text: told, hovertemplate: "%{text}: %{x}", mode: "markers", marker: { color: colour, size: 9 } };
   }
   const dash = line.shape === "dashes" ? "dash" : "solid";
@@ -107,9 +114,8 @@ function draw(place) {
   }
   const sideways = { ...along, type: "category", autorange: "reversed" };
   if (panel.sideways) { // a third of the width at most is for names; pointing at a place tells all
-    const most = Math.max(8, Math.floor(place.clientWidth / 3 / 8));
     sideways.tickvals = places(panel, []);
-    sideways.ticktext = panel.ticks.map((tick) => plain(shortened(tick[1], most)));
+    sideways.ticktext = panel.ticks.map((tick) => plain(shortened(tick[1], place.clientWidth / 3, c.font)));
   }
   const layout = {
     margin: { l: 56, r: 12, t: 34, b: 44 }, paper_bgcolor: "transparent", plot_bgcolor: "transparent",

@@ -26,6 +26,8 @@ HEADERS = {
     "drift": "run,distance of scores,new classes watched,mean p,decided",
     "before-labels": "run,decided,quantity,nodes of the run,calibration nodes,distance,p,state",
     "models": "version,state,trained,network,classes,train,validation,calibration,weights",
+    "versions": "version,state,trained,network,classes,train,validation,calibration,holdout,"
+    "accuracy,runs,evaluated,known,covered,verdict",
     "shadows": "version,runs,nodes,known,coverage,in force,difference in points,"
     "average size,size in force,last run,failed",
     "quarantine": "reason,nodes",
