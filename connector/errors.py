@@ -25,6 +25,7 @@ __all__ = [
     "ServerError",
     "StoreError",
     "WrongVersion",
+    "describe_error",
 ]
 
 
@@ -80,3 +81,25 @@ class FolderError(RingfenceError):
 
 class ModelError(RingfenceError):
     """No model, or one that doesn't fit the graph or its own manifest."""
+
+
+def describe_error(error: Exception) -> str:
+    """Return an error on one line, for logs and records that keep no value of the graph.
+
+    Found, needed and next of an error of ours; of any other its type alone, since the message of a
+    defect may hold values.
+
+    >>> error = RingfenceError(found="no model", needed="a model", next_step="ringfence train")
+    >>> describe_error(error)
+    'no model; needed: a model; next: ringfence train'
+    >>> describe_error(ValueError("could not convert string to float: 'DE44 5001 0517'"))
+    'ValueError; please report it'
+    """
+    if not isinstance(error, RingfenceError):
+        return f"{type(error).__name__}; please report it"
+    parts = (
+        error.found,
+        error.needed and f"needed: {error.needed}",
+        error.next_step and f"next: {error.next_step}",
+    )
+    return "; ".join(" ".join(part.split()) for part in parts if part)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from ringfence.connector import fault_points
-from ringfence.connector.errors import RingfenceError
+from ringfence.connector.errors import describe_error
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.store.corrections import calibration_members
@@ -120,12 +120,14 @@ def _evaluate(
 
 
 def _failed(writer: Writer, version: str, seq: int, error: Exception) -> ShadowReport:
-    """Write down why there are no sets; where even that fails, the log has it."""
-    found = error.found if isinstance(error, RingfenceError) else str(error)
-    words = f"{type(error).__name__}: {found}"[:500]
+    """Write down why there are no sets; where even that fails, the log has it.
+
+    No message or traceback of a defect: it may hold a value of the graph.
+    """
+    words = describe_error(error)[:500]
     LOG.warning("the shadow sets of run %s were not made: %s", seq, words)
     try:
         record_shadow(writer, ShadowRun(version, seq, 0, "", "", 0.0, "", 0, 0, words), None)
-    except Exception:
-        LOG.warning("nor could that be written down", exc_info=True)
+    except Exception as second:  # noqa: BLE001 - the run stands whatever becomes of its shadow
+        LOG.warning("nor could that be written down: %s", describe_error(second))
     return ShadowReport(version, 0, None, 0, words)

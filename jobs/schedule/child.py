@@ -15,9 +15,8 @@ from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ringfence.connector.errors import LeaseHeld, LeaseLost, RingfenceError
+from ringfence.connector.errors import LeaseHeld, LeaseLost, describe_error
 from ringfence.connector.store.schedule import Ended
-from ringfence.jobs.schedule.logs import describe_error
 
 ASK_SECONDS = 0.5
 END_SECONDS = 10.0
@@ -64,10 +63,8 @@ def _work(sending: Connection, module: str, function: str, arguments: tuple[Any,
         sending.send(("done", str(words)))
     except (LeaseHeld, LeaseLost) as error:
         sending.send(("held", describe_error(error)))
-    except RingfenceError as error:
-        sending.send(("failed", describe_error(error)))
     except Exception as error:  # noqa: BLE001 - the scheduler's log has to say how it ended
-        sending.send(("failed", f"{type(error).__name__}; please report it"))
+        sending.send(("failed", describe_error(error)))
     finally:
         sending.close()
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ringfence.connector.errors import RingfenceError
+from ringfence.connector.errors import RingfenceError, describe_error
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.schedule.logs import describe_error
 
 GOES_ON = "this process goes on with what it started with; restart it to take the new one"
 

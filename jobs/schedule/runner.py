@@ -25,6 +25,7 @@ from ringfence.connector.errors import (
     RingfenceError,
     ServerError,
     StoreError,
+    describe_error,
 )
 from ringfence.connector.store import migrate, schedule
 from ringfence.connector.store.engine import Store
@@ -35,7 +36,7 @@ from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.schedule.config_file import ConfigFile
 from ringfence.jobs.schedule.jobs import JOBS
-from ringfence.jobs.schedule.logs import describe_error, log_event
+from ringfence.jobs.schedule.logs import log_event
 from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
 from ringfence.jobs.telemetry.run_id import run_scope
 

@@ -95,7 +95,7 @@ def test_a_shadow_part_that_fails_leaves_the_run_whole(grown, shadowing, monkeyp
     with monkeypatch.context() as patched:
         patched.setattr(shadow, "evaluate_rows", fail)
         done = run_scoring(workspace)
-    assert (done.run.model, done.shadow.failed) == (first, "MemoryError: no room")
+    assert (done.run.model, done.shadow.failed) == (first, "MemoryError; please report it")
     weights = workspace.models / second / WEIGHTS
     kept = weights.read_bytes()
     weights.write_bytes(kept[:-1] + b"\0")
