@@ -29,11 +29,7 @@ MAX_LINES = 400
 MAX_MODULES_IN_FOLDER = 20
 
 ALLOWED = {
-    "Cypher": {
-        "jobs/cli/commands/samples/demo.py": "an example, printed for people to paste",
-        "jobs/samples/demo.py": "the README's example, printed for people to paste",
-        "jobs/views/explain.py": "an error's next step, for people to paste",
-    },
+    "Cypher": {},
     "SQL": {},
     "sqlalchemy": {},
     "name": {

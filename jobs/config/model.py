@@ -57,6 +57,12 @@ class ModelSettings(Section):
         "three times), each a whole training; the lowest log loss on validation nodes is kept, "
         "and the trials stand in the manifest. 0 and 1 train the configured values alone.",
     )
+    warm_start: bool = Field(
+        False,
+        description="A new version begins with the weights of the version in use, where classes, "
+        "columns and shapes are the same and none of its calibration or holdout nodes is one that "
+        "those weights were learnt from; it says so where it can't.",
+    )
     seed: int = Field(
         0,
         description="Seed of the split, the training and every node's own random number u. "

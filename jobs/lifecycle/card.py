@@ -24,6 +24,7 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.comparison import holdout_report, newest_of
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
+from ringfence.jobs.project.ancestors import MANIFEST_KEY as MANIFEST_KEY_WARM
 from ringfence.jobs.project.promise import FIRST_TERMS, MANIFEST_KEY
 from ringfence.jobs.views.charts import score_distances
 
@@ -115,6 +116,9 @@ def _model_rows(model: ModelRecord) -> Rows:
     if "recipe" in manifest:
         weighed = manifest["recipe"].get("class_weights") is not None
         rows.append(("rare classes weighed up", "yes" if weighed else "no"))
+    if (start := manifest.get(MANIFEST_KEY_WARM)) is not None:
+        began = start["from"] or f"random weights: {start['because']}"
+        rows.append(("began with the weights of", began))
     if trials := (manifest.get("training") or {}).get("trials"):
         rows.append(("chosen on validation nodes", f"among {len(trials)} trials"))
     return tuple(rows)

@@ -6,26 +6,17 @@ the terminal.
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
-from ringfence.connector.neo4j.embedded import Progress as ServerProgress
-from ringfence.connector.neo4j.migrate import create_user_indexes, migrate_graph
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.connector.neo4j.write import bulk
-from ringfence.connector.store.migrate import migrate_sql
+from ringfence.connector.neo4j.read.example_queries import DEVICES_OF_MULES
 from ringfence.jobs.auditing.audit import AuditReport, run_audit
-from ringfence.jobs.config.load import load
-from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.dashboard.server import changed, run_server, show_in_browser
-from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.accounts import Batch, batches
+from ringfence.jobs.samples.demo_project import ProjectView, keep_open, open_demo
 from ringfence.jobs.samples.payments import (
     PAYMENTS_TOML,
     load_accounts,
@@ -36,10 +27,6 @@ from ringfence.jobs.scoring.score import RunReport, run_scoring
 from ringfence.jobs.training.train import TrainReport, run_training
 from ringfence.models.sample.payments import PaymentGraph, payment_graph
 
-QUERY = """MATCH (d:Device)<-[:USES]-(a:Account)-[r:MAY_BE]->(:RingfenceClass {name: 'mule'})
-WHERE r.p > 0.2
-RETURN d.id AS device, d.system AS system, d.emulated AS emulated, count(a) AS accounts
-ORDER BY accounts DESC, device LIMIT 5"""
 LABELLED_SHARE = 0.5  # of the first accounts: their kind is known
 KNOWN_LATER_SHARE = 0.8  # of evaluated accounts: their kind becomes known, a batch later
 
@@ -55,17 +42,8 @@ class DemoReport:
     rows: tuple[dict[str, Any], ...]
 
 
-class DemoView(Protocol):
+class DemoView(ProjectView, Protocol):
     """Is told of each step of the demo."""
-
-    def progress(self, what: str) -> AbstractContextManager[Progress]:
-        """Show how far a step has come."""
-
-    def server_progress(self, report: Progress) -> Callable[[ServerProgress], None]:
-        """Show the start of the embedded server through `report`."""
-
-    def opened(self, workspace: Workspace) -> None:
-        """Both stores are open and migrated."""
 
     def loaded(
         self, accounts: int, devices: int, merchants: int, relationships: int, known: int
@@ -81,49 +59,17 @@ class DemoView(Protocol):
     def finished(self, report: DemoReport, query: str) -> None:
         """Everything is done, and `query` was asked."""
 
-    def serving(self, url: str, neo4j_uri: str) -> None:
-        """The dashboard is open."""
-
-    def closing(self) -> None:
-        """The dashboard is closed; Neo4j follows."""
-
 
 def run_demo(
     folder: Path, nodes: int, arriving: int, seed: int, view: DemoView, *, serve: bool = False
 ) -> DemoReport:
     """Run the whole line once in `folder`; what an earlier demo left there is replaced."""
-    settings = _write_configuration(folder)
-    with ExitStack() as stack:
-        workspace = _open(settings, stack, view)
-        bulk.delete_all_nodes(workspace.graph)
-        migrate_sql(workspace.store)
-        migrate_graph(workspace.graph)
-        create_user_indexes(workspace.graph, workspace.mapping)
-        view.opened(workspace)
+    with open_demo(folder, PAYMENTS_TOML, view) as workspace:
         report = _run_line(workspace, folder, nodes, arriving, seed, view)
-        view.finished(report, QUERY)
+        view.finished(report, DEVICES_OF_MULES)
         if serve:
-            _serve(workspace, view)
+            keep_open(workspace, view)
         return report
-
-
-def _write_configuration(folder: Path) -> Settings:
-    """Write the configuration; keep the server's folder, which is slow to make."""
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "ringfence.toml"
-    path.write_text(PAYMENTS_TOML, encoding="utf-8")
-    settings = load(path)
-    for name in ("projects", "models", "mirror", "forward"):  # the last three: of the first version
-        shutil.rmtree(settings.engine.folder / name, ignore_errors=True)
-    for file in settings.engine.folder.glob("audit.*"):
-        file.unlink()
-    return settings
-
-
-def _open(settings: Settings, stack: ExitStack, view: DemoView) -> Workspace:
-    """Open the project; the bar of the start ends with the start."""
-    with view.progress("starting Neo4j") as report:
-        return stack.enter_context(open_workspace(settings, view.server_progress(report)))
 
 
 def _run_line(
@@ -152,7 +98,7 @@ def _run_line(
         unknown = batch.nodes
         audit = run_audit(workspace)
     audit = audit or run_audit(workspace)
-    rows = tuple(row.data() for row in workspace.graph.read(QUERY))
+    rows = tuple(row.data() for row in workspace.graph.read(DEVICES_OF_MULES))
     return DemoReport(str(folder), training, tuple(runs), audit, rows)
 
 
@@ -184,14 +130,3 @@ def _score(workspace: Workspace, view: DemoView) -> RunReport:
         run = run_scoring(workspace, report)
     view.scored(run)
     return run
-
-
-def _serve(workspace: Workspace, view: DemoView) -> None:
-    """Keep the dashboard and Neo4j open until Ctrl-C."""
-
-    def ready(url: str) -> None:
-        view.serving(url, workspace.graph.uri)
-        show_in_browser(url)
-
-    run_server(changed(workspace.settings, None, 0), ready)
-    view.closing()

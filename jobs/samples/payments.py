@@ -68,6 +68,22 @@ balance = "use"              # tells more of the class than the others, and is k
 alpha = 0.1
 rule = "NodeEx"
 """
+STORY_TOML = (
+    PAYMENTS_TOML.replace('project = "demo"', 'project = "story"')
+    + """calibration_set = "frozen"   # so that nothing but the model version brings coverage back
+
+[model]
+shadow = true                # a candidate scores the accounts of every run too
+patience = 30                # so that a training takes seconds
+
+[schedule]
+retrain = "every hour"       # how often the scheduler asks whether a training is due
+
+[retrain]
+when = ["alarm"]             # one is due when the alarm `drift` fires
+promote = "manual"           # a person decides
+"""
+)
 ACCOUNT, DEVICE, MERCHANT = ("Account", "id"), ("Device", "id"), ("Merchant", "name")
 Flags = NDArray[np.bool_]
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
 from ringfence.connector.store.calibration.joined import known_nodes, run_counts
 from ringfence.connector.store.shadow.consulted import consulted_runs
+from ringfence.jobs.project.ancestors import ancestors_of, learnt_by, runs_consulted
 from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
@@ -29,6 +30,8 @@ from ringfence.models.calibration.cohort import settled
 from ringfence.models.calibration.window import newest, newest_with_classes
 
 DRAW = "window"  # purpose of the hashed uniforms that choose at the window's border
+MIN_SETTLED_NODES = 100
+"""With fewer calibration nodes of settled runs, all nodes of the training calibrate."""
 SHARES_KEY = "split_shares"  # of a manifest: class -> role -> share, "" for all other classes
 Ints = NDArray[np.int64]
 
@@ -43,6 +46,7 @@ class LivingSet:
         are still open.
     joined: nodes among `members` that were evaluated, by the run that evaluated them.
     others: how many of those another version evaluated.
+    unsettled: calibration nodes of the training that wait for the other classes of their run.
     """
 
     members: tuple[Member, ...]
@@ -51,6 +55,7 @@ class LivingSet:
     waiting: int
     joined: Mapping[int, int]
     others: int = 0
+    unsettled: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +67,14 @@ class Eligibility:
         where an older version did not record them.
     consulted: runs of which some class helped to choose the version: none of their nodes
         calibrates it, since those that became known later alone would be a choice of their own.
+    learnt: keys that its ancestors (`[model] warm_start`) learnt from.
     """
 
     version: str = ""
     seed: int = 0
     shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     consulted: frozenset[int] = frozenset()
+    learnt: frozenset[str] = frozenset()
 
     def among(self, nodes: Sequence[KnownNode], divided: Container[int]) -> list[KnownNode]:
         """Return those of some nodes that may join; `divided` are runs that the training divided.
@@ -76,7 +83,13 @@ class Eligibility:
         nodes are divided in the same way once they are known, and the part that would have
         calibrated does. All of them would be too many of the classes that become known late.
         """
-        free = [n for n in nodes if n.role is None and n.evaluated_in not in self.consulted]
+        free = [
+            n
+            for n in nodes
+            if n.role is None
+            and n.evaluated_in not in self.consulted
+            and n.node_key not in self.learnt
+        ]
         names: dict[str, list[KnownNode]] = {}
         for node in free:
             if node.evaluated_in in divided:
@@ -99,15 +112,20 @@ def living_set(
     """Return who calibrates the next run; the training split alone where nothing else is asked.
 
     `consulted` are runs that helped to choose the version: those on record where none are given.
+    Those that helped to choose one of its ancestors count as well.
     """
     if terms.calibration_set == "frozen" and not terms.adapt:
         return LivingSet(tuple(base), (), (), 0, {})
     promised = range(len(model.classes)) if terms.promise == "class" else ()
-    known = known_nodes(workspace.store, workspace.project, model.version)
+    store, project = workspace.store, workspace.project
+    known = known_nodes(store, project, model.version)
+    before = ancestors_of(model.manifest)
+    if consulted is None:
+        consulted = consulted_runs(store, project, model.version)
     return choose_calibration(
         base,
         known,
-        run_counts(workspace.store, workspace.project),
+        run_counts(store, project),
         model.classes,
         calibration_set=terms.calibration_set,
         window_nodes=terms.window_nodes,
@@ -116,9 +134,8 @@ def living_set(
             model.version,
             model.manifest["seed"],
             model.manifest.get(SHARES_KEY, {}),
-            consulted_runs(workspace.store, workspace.project, model.version)
-            if consulted is None
-            else consulted,
+            consulted | runs_consulted(store, project, before),
+            learnt_by(store, project, before),
         ),
         held_out=held_out_keys(model.manifest, [node.node_key for node in known]),
     )
@@ -140,6 +157,11 @@ def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:
     )
     if living.others:
         note += f", {living.others:,} were evaluated by another version"
+    if living.unsettled:
+        note += (
+            f", {living.unsettled:,} of the training wait until more classes of their runs are "
+            "known"
+        )
     short = len(living.members) < terms.window_nodes and terms.calibration_set == "window"
     return [note + (": fewer are known than the window holds" if short else "")]
 
@@ -171,7 +193,7 @@ def choose_calibration(
     """
     index = {name: i for i, name in enumerate(classes)}
     usable = [node for node in known if node.label in index]
-    ready = _ready_runs(usable, runs)
+    ready = ready_runs(usable, runs)
     own = {run.seq for run in runs if run.model == eligible.version}
     before = [node for node in usable if node.joined_by is not None]
     open_ = [node for node in usable if node.joined_by is None and node.evaluated_in in ready]
@@ -186,11 +208,15 @@ def choose_calibration(
     if calibration_set == "frozen":
         return LivingSet(tuple(base), joining, answered, waiting, {})
     counted = [node for node in (*before, *new) if node.node_key not in held_out]
-    members = [*base, *(Member(n.node_key, "calibration", index[n.label]) for n in counted)]
-    # of a run that is not ready only early classes are known: its nodes count as old ones
-    seqs = {n.node_key: n.evaluated_in for n in usable if n.role and n.evaluated_in in ready}
+    seqs = {n.node_key: n.evaluated_in for n in usable if n.role}
+    fair = base
+    if not promised:  # a class that calibrates itself alone needs no share of the others
+        fair = settled_members(base, seqs, ready, len(counted))
+    members = [*fair, *(Member(n.node_key, "calibration", index[n.label]) for n in counted)]
+    # where nodes of a run that is not ready count, they count as old ones
+    seqs = {key: seq for key, seq in seqs.items() if seq in ready}
     evaluated_in = np.array(
-        [seqs.get(one.node_key, 0) for one in base] + [node.evaluated_in for node in counted],
+        [seqs.get(one.node_key, 0) for one in fair] + [node.evaluated_in for node in counted],
         np.int64,
     )
     if calibration_set == "window":
@@ -208,10 +234,40 @@ def choose_calibration(
     runs_of, counts = np.unique(evaluated_in[evaluated_in > 0], return_counts=True)
     joined = dict(zip(runs_of.tolist(), counts.tolist(), strict=True))
     others = sum(count for seq, count in joined.items() if seq not in own)
-    return LivingSet(tuple(members), joining, answered, waiting, joined, others)
+    unsettled = len(base) - len(fair)
+    return LivingSet(tuple(members), joining, answered, waiting, joined, others, unsettled)
 
 
-def _ready_runs(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:
+def settled_members(
+    base: Sequence[Member], seqs: Mapping[str, int], ready: Container[int], others: int = 0
+) -> list[Member]:
+    """Return the calibration nodes of a training without those that would favour early classes.
+
+    When a version is trained, only early classes are known of the newest runs. Their nodes among
+    the calibration nodes are too many of these classes, until the others of their run are known
+    and the part of them that calibrates has joined. Where too few nodes would be left, all count.
+
+    Args:
+        base: calibration nodes of the training.
+        seqs: the run that evaluated each of them, by key; nodes without one were never evaluated.
+        ready: runs whose classes are known as far as they usually are.
+        others: further nodes that calibrate.
+    """
+    fair = [one for one in base if (seq := seqs.get(one.node_key)) is None or seq in ready]
+    return fair if len(fair) + others >= MIN_SETTLED_NODES else list(base)
+
+
+def settled_at_training(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:
+    """Return the runs whose classes are known as far as they usually are, between two runs.
+
+    What the next run will know is not all there yet, so runs count as old as the last one saw them.
+    """
+    earlier = runs[:-1]
+    seqs = {run.seq for run in earlier}
+    return ready_runs([node for node in known if node.evaluated_in in seqs], earlier)
+
+
+def ready_runs(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:
     """Runs whose nodes may join now: see `models.calibration.cohort`."""
     place = {run.seq: i for i, run in enumerate(runs)}
     decided = np.array([run.decided_ns for run in runs], np.int64)

@@ -21,6 +21,7 @@ from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.fit import FittedNetwork, fit_network, outputs_inside
 from ringfence.jobs.training.split import Split
+from ringfence.jobs.training.warm_start import WarmStart
 from ringfence.models.scores import softmax64
 from ringfence.models.training.loop import Epoch
 
@@ -65,15 +66,17 @@ class ChosenFit:
 
     def describe(self) -> list[str]:
         """Say what was chosen; nothing where nothing was left open."""
+        begun = [] if self.fitted.start is None else [self.fitted.start.describe()]
         if len(self.trials) < 2:
-            return []
+            return begun
         best = min(self.trials, key=lambda trial: trial.validation_log_loss)
         weighed = "with" if best.class_weights else "without"
         return [
+            *begun,
             f"{len(self.trials)} trials on validation nodes: hidden {best.hidden}, learning rate "
             f"{best.learning_rate:.3g}, {weighed} class weights, log loss "
             f"{best.validation_log_loss:.4f} (configured: "
-            f"{self.trials[0].validation_log_loss:.4f})"
+            f"{self.trials[0].validation_log_loss:.4f})",
         ]
 
 
@@ -84,8 +87,12 @@ def choose_fit(
     on_epoch: OnEpoch,
     class_weights: bool,
     progress: Progress = lambda _what, _done, _all: None,
+    start: WarmStart | None = None,
 ) -> ChosenFit:
-    """Fit the configured network; try what is left open, and keep the best on validation nodes."""
+    """Fit the configured network; try what is left open, and keep the best on validation nodes.
+
+    Every trial whose shapes fit begins with the weights of `start`, where one is given.
+    """
     configured = workspace.settings.model
     plans = list(_plans(configured, split, class_weights))
     best: tuple[float, Workspace, FittedNetwork] | None = None
@@ -94,7 +101,7 @@ def choose_fit(
         if len(plans) > 1:
             progress("trials on validation nodes", number, len(plans))
         tried = _with_factors(workspace, factors, trials[0].learning_rate if trials else None)
-        fitted = fit_network(tried, mirror, split, on_epoch, weighed)
+        fitted = fit_network(tried, mirror, split, on_epoch, weighed, start)
         loss = validation_log_loss(tried, mirror, split, fitted) if len(plans) > 1 else 0.0
         recipe = fitted.trained.recipe
         trials.append(

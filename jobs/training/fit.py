@@ -20,6 +20,7 @@ from ringfence.jobs.setup import memory
 from ringfence.jobs.training.room import refuse_without_memory
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.typed_fit import TypedFit, fit_typed, typed_outputs_inside
+from ringfence.jobs.training.warm_start import WarmStart, begin_with
 from ringfence.models.arrays import as_array
 from ringfence.models.networks.factory import build
 from ringfence.models.networks.threads import threads_for
@@ -36,12 +37,14 @@ class FittedNetwork:
     """Weights by name, the features' scaling that belongs to them, and how training went.
 
     With several labels `typed` has schema and encoders; the weights have the encoders' arrays too.
+    `start` says what it began with, None where no warm start was asked for.
     """
 
     weights: dict[str, NDArray[Any]]
     scaling: Scaling
     trained: Trained
     typed: TypedFit | None = None
+    start: WarmStart | None = None
 
     def digest(self) -> str:
         """Return a hash over all weights."""
@@ -77,16 +80,17 @@ def fit_network(
     split: Split,
     on_epoch: Callable[[Epoch], None] | None,
     class_weights: bool = False,
+    start: WarmStart | None = None,
 ) -> FittedNetwork:
     """Train on the subgraph that train and validation nodes induce, and on nothing else."""
     settings = workspace.settings.model
     if mirror.typed is not None and workspace.mapping.typed is not None:
-        typed, trained = fit_typed(
-            mirror.typed, workspace.mapping.typed, settings, split, on_epoch, class_weights
+        typed, trained, begun = fit_typed(
+            mirror.typed, workspace.mapping.typed, settings, split, on_epoch, class_weights, start
         )
         weights = {name: as_array(value) for name, value in trained.state.items()}
         nothing = Scaling(np.empty(0, np.float32), np.empty(0, np.float32))
-        return FittedNetwork(weights | typed.encoders.arrays(), nothing, trained, typed)
+        return FittedNetwork(weights | typed.encoders.arrays(), nothing, trained, typed, begun)
     rows = np.concatenate([split.train, split.validation])
     edges = induced(edge_index(mirror, workspace.mapping), rows, mirror.size)
     scaling = Scaling.of(mirror.features[split.train])
@@ -94,9 +98,11 @@ def fit_network(
     batches = {"batch_size": size} if (size := settings.fixed_batch_size) else {}
     if not batches:
         refuse_without_memory(_full_pass_bytes(mirror, settings, split, len(rows)))
+    network = _new_network(settings, mirror.width, len(split.classes))
+    initial, begun = begin_with(network, start)
     with threads_for(edges.shape[1], settings.hidden):
         trained = (train_in_batches if batches else train)(
-            _new_network(settings, mirror.width, len(split.classes)),
+            network,
             torch.from_numpy(scaling(mirror.features[rows])),
             torch.from_numpy(edges),
             torch.from_numpy(split.class_indices[rows]),
@@ -109,10 +115,11 @@ def fit_network(
             patience=settings.patience,
             class_weights=class_weights,
             on_epoch=on_epoch,
+            initial=initial,
             **batches,
         )
     weights = {name: as_array(value) for name, value in trained.state.items()}
-    return FittedNetwork(weights, scaling, trained)
+    return FittedNetwork(weights, scaling, trained, start=begun)
 
 
 def _full_pass_bytes(mirror: Mirror, settings: ModelSettings, split: Split, rows: int) -> float:

@@ -29,6 +29,7 @@ from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.fit import FittedNetwork, fit_network
 from ringfence.jobs.training.split import Split
+from ringfence.jobs.training.warm_start import recorded_start
 from ringfence.models.training.loop import Epoch
 
 MANIFEST_KEY = "training"
@@ -75,7 +76,9 @@ def run_repeat(
     split, gone = recorded_split(mirror, model, known)
     as_then = replace(workspace, settings=workspace.settings.model_copy(update={"model": settings}))
     weighed = manifest["recipe"]["class_weights"] is not None
-    fitted = fit_network(as_then, mirror, split, on_epoch, weighed)
+    fitted = fit_network(
+        as_then, mirror, split, on_epoch, weighed, recorded_start(workspace, manifest)
+    )
     largest = largest_difference(model, fitted)
     differences = [*unknown, *gone, *_graph_differences(mirror, manifest)]
     return RepeatReport(

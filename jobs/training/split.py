@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +114,18 @@ def split_labelled(
             )
     roles = {role: rows[mask] for role, mask in masks.items()}
     return Split(tuple(classes), indices, **roles, holdout=rows[apart])
+
+
+def train_instead(mirror: Mirror, split: Split, keys: Container[str]) -> Split:
+    """Return the split with some of its calibration nodes, named by their keys, among train."""
+    own = mirror.keys.take(split.calibration.tolist())
+    moved = np.array([key in keys for key in own], np.bool_)
+    if not moved.any():
+        return split
+    train = np.concatenate([split.train, split.calibration[moved]])
+    names = mirror.keys.take(train.tolist())
+    order = sorted(range(len(names)), key=names.__getitem__)
+    return replace(split, train=train[order], calibration=split.calibration[~moved])
 
 
 def count_labelled(mirror: Mirror, holdout: Ints = NO_ROWS) -> dict[str, int]:

@@ -25,6 +25,7 @@ from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.ancestors import MANIFEST_KEY as MANIFEST_KEY_WARM
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.holdout import MANIFEST_KEY as MANIFEST_KEY_HOLDOUT
 from ringfence.jobs.project.holdout import configured_holdout
@@ -62,6 +63,8 @@ from ringfence.jobs.training.split import (
     split_labelled,
 )
 from ringfence.jobs.training.typed_fit import typed_options
+from ringfence.jobs.training.unsettled import calibrate_settled
+from ringfence.jobs.training.warm_start import plan_warm_start
 from ringfence.models.guarantee.law import guarantee
 from ringfence.models.training.loop import Epoch
 
@@ -194,7 +197,9 @@ def train_on(
     for sentence in announced:
         announce(sentence)
     split = split_labelled(mirror, settings.model, plan.calibration_shares, drawn.rows)
-    chosen = choose_fit(workspace, mirror, split, on_epoch, plan.class_weights, progress)
+    split, unsettled = calibrate_settled(workspace, mirror, split)
+    start, split = plan_warm_start(workspace, mirror, split)
+    chosen = choose_fit(workspace, mirror, split, on_epoch, plan.class_weights, progress, start)
     fitted, workspace = chosen.fitted, chosen.workspace
     settings = workspace.settings
     note_step("fit")
@@ -204,6 +209,7 @@ def train_on(
     facts = _manifest_facts(settings, mirror, split, fitted, promise, naive)
     facts |= {"calibration_shares": dict(plan.calibration_shares), "training": chosen.facts()}
     facts |= {SHARES_KEY: recorded_shares(settings.model, plan.calibration_shares)}
+    facts |= {} if fitted.start is None else {MANIFEST_KEY_WARM: fitted.start.facts()}
     facts |= {MANIFEST_KEY_HOLDOUT: drawn.holdout and drawn.holdout.as_manifest()}
     manifest = dumps(
         model_files.save_model(
@@ -218,7 +224,7 @@ def train_on(
     report = replace(
         _report(settings, version, mirror.size, split, fitted, naive),
         promise=(*describe_promise(promise, mirror.edge_count), *chosen.describe()),
-        announced=announced,
+        announced=(*announced, *([unsettled] if unsettled else [])),
     )
     members = list_members(mirror, split)
     return FreshModel(version, workspace, manifest, members, drawn, report, promise.terms)

@@ -22,6 +22,7 @@ from ringfence.jobs.project.typed_inputs import (
 )
 from ringfence.jobs.training.room import refuse_without_memory
 from ringfence.jobs.training.split import Split
+from ringfence.jobs.training.warm_start import WarmStart, begin_with
 from ringfence.models.arrays import as_array
 from ringfence.models.networks.threads import threads_for
 from ringfence.models.networks.typed_factory import build_typed
@@ -83,7 +84,8 @@ def fit_typed(
     split: Split,
     on_epoch: Callable[[Epoch], None] | None,
     class_weights: bool = False,
-) -> tuple[TypedFit, Trained]:
+    start: WarmStart | None = None,
+) -> tuple[TypedFit, Trained, WarmStart | None]:
     """Train on the subgraph of train and validation nodes and all context, and on nothing else."""
     schema = schema_of(mapping)
     encoders = fit_encoders(typed, mapping, split.train)
@@ -96,6 +98,7 @@ def fit_typed(
     fitted = TypedFit(schema, encoders, context_rows, context)
     data = fitted.select(typed, mapping, rows)
     network = new_typed_network(settings, fitted, len(split.classes))
+    initial, begun = begin_with(network, start, [list(table.names) for table in encoders.tables])
     cut, edges = len(split.train), sum(pair.shape[1] for pair in data.edges)
     more: dict[str, Any] = {}
     if batch_size:
@@ -116,9 +119,10 @@ def fit_typed(
             patience=settings.patience,
             class_weights=class_weights,
             on_epoch=on_epoch,
+            initial=initial,
             **more,
         )
-    return fitted, trained
+    return fitted, trained, begun
 
 
 def _batch_size(

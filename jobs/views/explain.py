@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.connector.keys import decode_key, typed_candidates
 from ringfence.connector.neo4j.neighbours import neighbours_of
+from ringfence.connector.neo4j.read.example_queries import EVALUATED_NODES
 from ringfence.connector.records import NoticedLabel, Run, Threshold
 from ringfence.connector.store.lifecycle.activations import states_of
 from ringfence.connector.store.models import class_names
@@ -137,7 +138,7 @@ def run_explain(
         raise ConfigError(
             found=f"no node with the key {key!r} was evaluated in project {workspace.project!r}",
             needed="the key of a node that has a set; s:12 for the text 12, i:12 for the number",
-            next_step="ringfence query 'MATCH (n)-[:EVALUATED]->() RETURN n LIMIT 5'",
+            next_step=f"ringfence query '{EVALUATED_NODES}'",
         )
     if why:
         from ringfence.jobs.explanation.find import find_reasons

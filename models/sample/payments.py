@@ -5,6 +5,10 @@ merchants; all have columns as a bank has them: amounts, categories, dates, flag
 share devices, many of them emulated, and pay merchants that others seldom pay. Which neighbours and
 columns an account has follows from its class and the seed alone, never from when it arrives: the
 order of arrival says nothing, which is what NodeEx needs.
+
+With `drift_at` that ends on the way: from then on all new accounts are opened by a new channel, the
+wallet of the bank's app, and their balances are like those that other kinds had before. What a
+network has learnt of these columns is wrong for them; what it can learn from them is not less.
 """
 
 from __future__ import annotations
@@ -42,6 +46,10 @@ CHANNEL_SHARES = (
     (0.45, 0.3, 0.05, 0.2),
     (0.1, 0.6, 0.25, 0.05),
 )
+#: What comes with the drift: a channel that no earlier account has, and balances like those that
+#: another kind had before (by class: the class whose old ones these are).
+WALLET = "wallet"
+LIKE_BEFORE = (2, 0, 3, 1)
 COUNTRIES = ("DE", "FR", "IT", "NL", "PL")
 TRADES = ("grocery", "travel", "wholesale", "broker", "exchange", "gambling")
 TRADE_SHARES = (
@@ -69,28 +77,40 @@ class PaymentGraph:
     pays: Ints
 
 
-def payment_graph(accounts: int, *, seed: int) -> PaymentGraph:
+def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) -> PaymentGraph:
     """Return a seeded graph of so many accounts with devices and merchants.
+
+    drift_at: fraction of the arrivals from which on accounts are opened by the new channel; None
+    for never. The accounts before it are the same ones either way.
 
     >>> graph = payment_graph(1_000, seed=7)
     >>> len(graph.columns), len(graph.merchants), graph.accounts.classes[-1]
     (1000, 50, 'mule')
+    >>> late = payment_graph(1_000, seed=7, drift_at=0.6)
+    >>> sum(row["channel"] == "wallet" for row in late.columns)
+    400
     """
     base = sample_graph(
         accounts, seed=seed, classes=PAYMENT_CLASSES, mean_degree=TRANSFERS_PER_ACCOUNT,
         homophily=0.5, features=len(PAYMENT_CLASSES),
     )  # fmt: skip
-    streams = [np.random.default_rng(one) for one in np.random.SeedSequence((seed, 16)).spawn(5)]
-    for_columns, for_devices, for_uses, for_merchants, for_pays = streams
+    streams = [np.random.default_rng(one) for one in np.random.SeedSequence((seed, 16)).spawn(6)]
+    for_columns, for_devices, for_uses, for_merchants, for_pays, for_late = streams
     count = round(accounts * DEVICES_PER_ACCOUNT)
     farm = np.arange(count) < max(1, round(count * FARM_SHARE))
     trades = for_merchants.integers(
         0, len(TRADES), max(len(TRADES), accounts // ACCOUNTS_PER_MERCHANT)
     )
     trades[: len(TRADES)] = np.arange(len(TRADES))
+    columns = [_account(for_columns, at, int(y)) for at, y in enumerate(base.y)]
+    if drift_at is not None:
+        late = _late_accounts(base, drift_at)
+        like = np.array(LIKE_BEFORE)[base.y[late]]
+        for at, kind in zip(late.tolist(), like.tolist(), strict=True):
+            columns[at] |= {"balance": _balance(for_late, kind), "channel": WALLET}
     return PaymentGraph(
         base,
-        tuple(_account(for_columns, at, int(y)) for at, y in enumerate(base.y)),
+        tuple(columns),
         tuple(_device(for_devices, at, bool(one)) for at, one in enumerate(farm)),
         tuple(_merchant(for_merchants, at, int(one)) for at, one in enumerate(trades)),
         _draw_uses(for_uses, base.y, farm),
@@ -98,11 +118,22 @@ def payment_graph(accounts: int, *, seed: int) -> PaymentGraph:
     )
 
 
-def _account(rng: np.random.Generator, place: int, y: int) -> Row:
+def _late_accounts(base: SampleGraph, drift_at: float) -> Ints:
+    """Which accounts arrive after that fraction of all, ascending."""
+    order = np.argsort(base.node_time, kind="stable")
+    return np.sort(order[round(drift_at * base.nodes) :])
+
+
+def _balance(rng: np.random.Generator, y: int) -> float | None:
     mean, spread = BALANCE[y]
+    value: float | None = _or_gap(rng, 0.08, round(float(np.exp(rng.normal(mean, spread))), 2))
+    return value
+
+
+def _account(rng: np.random.Generator, place: int, y: int) -> Row:
     return {
         "id": place,
-        "balance": _or_gap(rng, 0.08, round(float(np.exp(rng.normal(mean, spread))), 2)),
+        "balance": _balance(rng, y),
         "country": _or_gap(rng, 0.05, COUNTRIES[min(int(rng.exponential(1.5)), 4)]),
         "channel": CHANNELS[rng.choice(len(CHANNELS), p=CHANNEL_SHARES[y])],
         "opened": _or_gap(rng, 0.1, _day(rng, 3_000)),

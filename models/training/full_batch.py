@@ -6,7 +6,7 @@ the subgraph induced by train and validation nodes alone, as the paper does.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor
@@ -32,6 +32,7 @@ def train(
     patience: int = 100,
     class_weights: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
+    initial: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """Train a copy of ``network`` with full passes; ``network`` itself is not changed.
 
@@ -55,6 +56,7 @@ def train(
         patience: epochs without a new lowest validation loss before training ends.
         class_weights: weigh each class by n / (classes * its number of train nodes).
         on_epoch: called after each epoch; how callers draw progress.
+        initial: weights by name to begin with, in place of those drawn from the seed.
 
     >>> from ringfence.models.networks import MLP
     >>> x, y = torch.eye(4), torch.tensor([0, 0, 1, 1])
@@ -82,7 +84,7 @@ def train(
         loss = functional.cross_entropy(logits, validation_y, weight).item()
         return loss, (logits.argmax(dim=1) == validation_y).double().mean().item()
 
-    return fit(network, recipe, learn, validate, on_epoch, x.device)
+    return fit(network, recipe, learn, validate, on_epoch, x.device, initial)
 
 
 def recipe_for(

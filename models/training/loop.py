@@ -101,15 +101,18 @@ def fit(
     validate: Validate,
     on_epoch: Callable[[Epoch], None] | None,
     device: torch.device,
+    initial: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """Run ``learn`` and ``validate`` in turn until the validation loss stops falling.
 
     Works on a copy of ``network``, whose weights are drawn anew from the recipe's seed where it has
-    ``reset_parameters()``. The state returned is that of the lowest validation loss, the earliest
-    one among equals.
+    ``reset_parameters()``; with ``initial`` it begins with these weights instead. The state
+    returned is that of the lowest validation loss, the earliest one among equals.
     """
     with seeded(recipe.seed, device):
         model = fresh_copy(network)
+        if initial is not None:
+            model.load_state_dict(dict(initial))
         optimiser = torch.optim.Adam(
             model.parameters(), lr=recipe.learning_rate, weight_decay=recipe.weight_decay
         )

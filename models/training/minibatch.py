@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
@@ -36,6 +36,7 @@ def train_in_batches(
     patience: int = 100,
     class_weights: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
+    initial: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """As ``training.train``, with one optimiser step per batch of train nodes.
 
@@ -89,7 +90,7 @@ def train_in_batches(
         loss = functional.cross_entropy(logits, truth, weight).item()
         return loss, (logits.argmax(dim=1) == truth).double().mean().item()
 
-    return fit(network, recipe, learn, validate, on_epoch, x.device)
+    return fit(network, recipe, learn, validate, on_epoch, x.device, initial)
 
 
 def _batch(

@@ -6,7 +6,7 @@ labels, the context, belong to it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,7 @@ def train_typed(
     patience: int = 100,
     class_weights: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
+    initial: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """Train a copy of ``network`` with full passes; ``network`` itself is not changed.
 
@@ -76,7 +77,7 @@ def train_typed(
     def validate(model: torch.nn.Module) -> tuple[float, float]:
         return _judge(model(x, edges, *same)[validation_nodes], y[validation_nodes], weight)
 
-    return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"))
+    return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"), initial)
 
 
 def train_typed_in_batches(
@@ -96,6 +97,7 @@ def train_typed_in_batches(
     patience: int = 100,
     class_weights: bool = False,
     on_epoch: Callable[[Epoch], None] | None = None,
+    initial: Mapping[str, Tensor] | None = None,
 ) -> Trained:
     """As `train_typed`, with one optimiser step per batch of time-safe blocks.
 
@@ -136,7 +138,7 @@ def train_typed_in_batches(
         logits = [model(*_block_inputs(data, one))[: len(truth)] for one, truth in validation]
         return _judge(torch.cat(logits), y[validation_nodes], weight)
 
-    return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"))
+    return fit(network, recipe, learn, validate, on_epoch, torch.device("cpu"), initial)
 
 
 def _block_inputs(data: TypedData, block: TypedBlock) -> Inputs:

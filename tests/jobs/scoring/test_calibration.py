@@ -4,7 +4,12 @@ import itertools
 from dataclasses import replace
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring.calibration import Eligibility, choose_calibration
+from ringfence.jobs.scoring.calibration import (
+    Eligibility,
+    choose_calibration,
+    ready_runs,
+    settled_at_training,
+)
 from ringfence.models import hashing
 
 CLASSES = ("a", "b")
@@ -173,3 +178,32 @@ def test_calibration_nodes_of_the_training_are_as_new_as_their_evaluation():
     rest = [node for node in every_run() if node.evaluated_in < 6]
     chosen = choose([*rest, *drawn], window=15, base=base, version="new")
     assert chosen.joined == {6: 5, 5: 10}
+
+
+def test_early_classes_of_the_training_wait_until_their_run_is_settled():
+    base = [Member(f"s:{i}", "calibration", i % 2) for i in range(120)]
+    drawn = [replace(node, role="calibration") for node in known(8, 1, count=5, label="b")]
+    own = [*base, *(Member(node.node_key, "calibration", 1) for node in drawn)]
+    for calibration_set in ("growing", "window"):
+        chosen = choose([*every_run(), *drawn], calibration_set=calibration_set, base=own)
+        assert chosen.unsettled == 5
+        assert not {one.node_key for one in chosen.members} & {one.node_key for one in drawn}
+        settled = [*RUNS, *(RunCount(seq, seq * 100, 10) for seq in (9, 10, 11, 12))]
+        later = choose([*every_run(), *drawn], settled, calibration_set, base=own)
+        assert later.unsettled == 0
+        assert {one.node_key for one in drawn} <= {one.node_key for one in later.members}
+    by_itself = choose([*every_run(), *drawn], base=own, promised=[0, 1])
+    assert by_itself.unsettled == 0  # each class calibrates itself alone
+
+
+def test_where_few_others_are_left_early_classes_calibrate():
+    drawn = [replace(node, role="calibration") for node in known(8, 1, count=90, label="b")]
+    own = [*BASE, *(Member(node.node_key, "calibration", 1) for node in drawn)]
+    assert choose(drawn, calibration_set="growing", base=own).unsettled == 0
+
+
+def test_between_runs_a_run_counts_as_old_as_the_last_run_saw_it():
+    nodes = every_run(lag=4)
+    assert max(ready_runs(nodes, RUNS)) == 5
+    assert max(settled_at_training(nodes, RUNS)) == 4
+    assert settled_at_training([], []) == set()

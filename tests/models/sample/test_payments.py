@@ -47,3 +47,25 @@ def test_arrival_says_nothing_of_the_class():
     late = graph.node_time > np.median(graph.node_time)
     shares = [np.bincount(graph.y[part], minlength=4) / part.sum() for part in (late, ~late)]
     assert np.abs(shares[0] - shares[1]).max() < 0.05
+
+
+def test_a_drift_leaves_the_accounts_before_it_and_their_classes_as_they_are():
+    plain, drifted = payment_graph(1_000, seed=6), payment_graph(1_000, seed=6, drift_at=0.7)
+    late = np.argsort(plain.accounts.node_time)[700:]
+    assert {at for at in range(1_000) if plain.columns[at] != drifted.columns[at]} == set(late)
+    assert np.array_equal(plain.accounts.y, drifted.accounts.y)
+    assert np.array_equal(plain.pays, drifted.pays)
+    assert np.array_equal(plain.uses, drifted.uses)
+    assert plain.devices == drifted.devices
+
+
+def test_after_a_drift_balances_tell_as_much_of_the_class_and_something_else():
+    graph = payment_graph(4_000, seed=6, drift_at=0.5)
+    order = np.argsort(graph.accounts.node_time)
+    means = []
+    for part in (order[:2_000], order[2_000:]):
+        logs = np.array([np.log(graph.columns[at]["balance"] or np.nan) for at in part])
+        means.append([np.nanmean(logs[graph.accounts.y[part] == kind]) for kind in range(4)])
+    before, after = np.array(means)
+    assert np.abs(after - before[list(payments.LIKE_BEFORE)]).max() < 0.3
+    assert np.corrcoef(before, after)[0, 1] < 0

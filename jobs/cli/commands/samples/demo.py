@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,23 +12,39 @@ from ringfence.jobs.cli.commands.runs.audit import print_audit
 from ringfence.jobs.cli.commands.runs.score import print_runs
 from ringfence.jobs.cli.console import print_json, say, silence, table
 from ringfence.jobs.cli.options import AsJson, with_config
+from ringfence.jobs.cli.project_view import ProjectConsoleView
 
 if TYPE_CHECKING:
-    from ringfence.connector.neo4j.embedded import Progress as ServerProgress
-    from ringfence.jobs.cli.progress import Report
-    from ringfence.jobs.project.workspace import Workspace
     from ringfence.jobs.samples.demo import DemoReport
     from ringfence.jobs.scoring.score import RunReport
     from ringfence.jobs.training.train import TrainReport
 
 
 CONFIG_NAME = "ringfence.toml"
+NODES = 6_000
+ARRIVING = 5
 
 
 def demo(
-    folder: Annotated[Path, typer.Option(help="Folder of the demo.")] = Path(".ringfence/demo"),
-    nodes: Annotated[int, typer.Option(min=1_000, help="Accounts in the sample graph.")] = 6_000,
-    arriving: Annotated[int, typer.Option(min=1, help="Batches that arrive later.")] = 5,
+    folder: Annotated[
+        Path | None,
+        typer.Option(help="Folder of the demo: .ringfence/demo, or .ringfence/story."),
+    ] = None,
+    story: Annotated[
+        bool,
+        typer.Option(
+            "--story",
+            help="The life of a model instead: drift, alarm, candidate, promotion, rollback.",
+        ),
+    ] = False,
+    nodes: Annotated[
+        int | None,
+        typer.Option(min=1_000, help=f"Accounts in the sample graph, {NODES:,} by default."),
+    ] = None,
+    arriving: Annotated[
+        int | None,
+        typer.Option(min=1, help=f"Batches that arrive later, {ARRIVING} by default."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the sample graph.")] = 7,
     serve: Annotated[
         bool | None,
@@ -51,39 +66,33 @@ def demo(
         raise typer.BadParameter(
             f"the demo writes a file named {CONFIG_NAME}", param_hint="--config"
         )
-    folder = folder if config is None else config.parent
+    if story and arriving is not None:
+        raise typer.BadParameter("the story has its own batches", param_hint="--arriving")
+    usual = Path(".ringfence") / ("story" if story else "demo")
+    folder = config.parent if config is not None else folder or usual
     from ringfence.jobs.dashboard.server import somebody_watches
-    from ringfence.jobs.samples.demo import run_demo
 
     stay_open = not as_json and somebody_watches() if serve is None else serve
     with silence() if as_json else nullcontext():
-        report = run_demo(folder, nodes, arriving, seed, ConsoleView(folder), serve=stay_open)
+        report: Any
+        if story:
+            from ringfence.jobs.cli.story_view import StoryConsoleView
+            from ringfence.jobs.samples.story import run_story
+
+            told = StoryConsoleView(folder)
+            report = run_story(folder, nodes or NODES, seed, told, serve=stay_open)
+        else:
+            from ringfence.jobs.samples.demo import run_demo
+
+            view = ConsoleView(folder)
+            batches = arriving or ARRIVING
+            report = run_demo(folder, nodes or NODES, batches, seed, view, serve=stay_open)
     if as_json:
         print_json(report)
 
 
-class ConsoleView:
+class ConsoleView(ProjectConsoleView):
     """Tells each step of the demo on the terminal."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def progress(self, what: str) -> AbstractContextManager[Report]:
-        """Show how far a step has come."""
-        from ringfence.jobs.cli.progress import show_progress
-
-        return show_progress(what)
-
-    def server_progress(self, report: Report) -> Callable[[ServerProgress], None]:
-        """Show the start of the embedded server through `report`."""
-        from ringfence.jobs.cli.progress import server_progress
-
-        return server_progress(report)
-
-    def opened(self, workspace: Workspace) -> None:
-        """Say where both stores are."""
-        audit_url = workspace.settings.audit.url
-        say(f"Neo4j runs at {workspace.graph.uri}, the audit store is {audit_url}")
 
     def loaded(
         self, accounts: int, devices: int, merchants: int, relationships: int, known: int
@@ -117,18 +126,6 @@ class ConsoleView:
         _print_query(query, report.rows)
         _print_next_steps(self.folder / "ringfence.toml")
 
-    def serving(self, url: str, neo4j_uri: str) -> None:
-        """Say that the dashboard is open, and how to log in to Neo4j."""
-        credentials = self.folder / ".ringfence" / "neo4j" / "credentials.env"
-        say(
-            f"\nThe dashboard is open at {url}\n"
-            f"Neo4j stays open at {neo4j_uri} (login: {credentials}). Ctrl-C ends both."
-        )
-
-    def closing(self) -> None:
-        """Say that Neo4j closes."""
-        say("Closing Neo4j.")
-
 
 def _print_query(query: str, rows: tuple[dict[str, Any], ...]) -> None:
     say("\nWhich devices do accounts share that may be mules, at any level you like:\n")
@@ -140,8 +137,9 @@ def _print_query(query: str, rows: tuple[dict[str, Any], ...]) -> None:
 
 
 def _print_next_steps(config: Path) -> None:
-    cypher = "MATCH (n)-[r:MAY_BE]->(c:RingfenceClass) RETURN n.id, c.name, r.p LIMIT 10"
-    query = f'ringfence query "{cypher}"'
+    from ringfence.connector.neo4j.read.example_queries import CLASSES_OF_NODES
+
+    query = f'ringfence query "{CLASSES_OF_NODES}"'
     say(
         "Where to look next:\n"
         f"  {with_config('ringfence serve', config)}     the dashboard\n"

@@ -1,0 +1,14 @@
+"""Queries over sets that are printed for people to paste; the demo asks the first one too."""
+
+DEVICES_OF_MULES = """\
+MATCH (d:Device)<-[:USES]-(a:Account)-[r:MAY_BE]->(:RingfenceClass {name: 'mule'})
+WHERE r.p > 0.2
+RETURN d.id AS device, d.system AS system, d.emulated AS emulated, count(a) AS accounts
+ORDER BY accounts DESC, device LIMIT 5"""
+"""Which devices of the demo's graph accounts share that may be mules."""
+
+CLASSES_OF_NODES = "MATCH (n)-[r:MAY_BE]->(c:RingfenceClass) RETURN n.id, c.name, r.p LIMIT 10"
+"""Which classes some nodes may have."""
+
+EVALUATED_NODES = "MATCH (n)-[:EVALUATED]->() RETURN n LIMIT 5"
+"""Some nodes that have a set."""

@@ -1,0 +1,152 @@
+"""`[model] warm_start`: a new version begins with the weights of the version in use.
+
+What those weights were learnt from, the new version has learnt from too. So none of the nodes that
+its ancestors trained on or stopped by may calibrate it or judge it on the holdout. Roles follow
+from keys and seed, so there are none unless the configuration changed, and then it begins anew.
+Runs that helped to choose an ancestor calibrate no descendant. Where the weights do not fit (other
+classes, columns, network or width) it begins anew as well. Either way the manifest says so.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ringfence.connector.errors import ModelError
+from ringfence.connector.mirror import Mirror
+from ringfence.connector.store.calibration.joined import known_nodes
+from ringfence.connector.store.models import find_active_manifest, manifest_of
+from ringfence.jobs.project import model_files
+from ringfence.jobs.project.ancestors import MANIFEST_KEY, ancestors_of, learnt_by, runs_consulted
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.typed_inputs import ENCODER, TypedEncoders
+from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
+from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.training.split import Split, train_instead
+
+
+@dataclass(frozen=True, slots=True)
+class WarmStart:
+    """What a training begins with: a version's weights, or none and why."""
+
+    model: SavedModel | None
+    because: str = ""
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest keeps of it."""
+        if self.model is None:
+            return {"from": None, "because": self.because}
+        return {
+            "from": self.model.version,
+            "weights_sha256": self.model.manifest["weights_sha256"],
+            "ancestors": [self.model.version, *ancestors_of(self.model.manifest)],
+        }
+
+    def describe(self) -> str:
+        """Return it in words."""
+        if self.model is None:
+            return f"it begins with random weights, warm_start or not: {self.because}"
+        return f"it begins with the weights of version {self.model.version}"
+
+
+def plan_warm_start(
+    workspace: Workspace, mirror: Mirror, split: Split
+) -> tuple[WarmStart | None, Split]:
+    """Return what to begin with, and the split with calibration nodes that may calibrate then.
+
+    None where the configuration asks for no warm start: the split is then as it was.
+    """
+    if not workspace.settings.model.warm_start:
+        return None, split
+    recorded = find_active_manifest(workspace.store, workspace.project)
+    if recorded is None:
+        return WarmStart(None, "there is no version in use yet"), split
+    try:
+        model = model_files.load_model(workspace.models, recorded)
+    except ModelError as error:
+        return WarmStart(None, error.found), split
+    if model.classes != split.classes:
+        return WarmStart(None, f"version {model.version} knows other classes"), split
+    versions = [model.version, *ancestors_of(model.manifest)]
+    learnt = learnt_by(workspace.store, workspace.project, versions)
+    apart = np.concatenate([split.calibration, split.holdout]).tolist()
+    trained_on = sum(key in learnt for key in mirror.keys.take(apart))
+    if trained_on:
+        return WarmStart(
+            None,
+            f"version {model.version} learnt from {trained_on:,} of the nodes that would calibrate "
+            "or compare this one ([model] seed, shares or holdout are not as they were)",
+        ), split
+    consulted = runs_consulted(workspace.store, workspace.project, versions)
+    kept = _without_consulted(workspace, mirror, split, model.version, consulted)
+    if not len(kept.calibration):
+        return WarmStart(
+            None, f"all calibration nodes helped to choose version {model.version}"
+        ), split
+    return WarmStart(model), kept
+
+
+def _without_consulted(
+    workspace: Workspace, mirror: Mirror, split: Split, version: str, runs: frozenset[int]
+) -> Split:
+    """Let calibration nodes of runs that helped to choose an ancestor be trained on instead."""
+    if not runs:
+        return split
+    known = known_nodes(workspace.store, workspace.project, version)
+    keys = {node.node_key for node in known if node.evaluated_in in runs}
+    return train_instead(mirror, split, keys)
+
+
+def begin_with(
+    network: torch.nn.Module, start: WarmStart | None, columns: object = None
+) -> tuple[dict[str, Tensor] | None, WarmStart | None]:
+    """Return the weights that a network begins with, and the start as it came to be.
+
+    Args:
+        network: as it is built, untrained.
+        start: as it was planned.
+        columns: what the network's inputs mean, with several labels.
+    """
+    if start is None or start.model is None:
+        return None, start
+    model = start.model
+    weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
+    there = {name: tuple(one.shape) for name, one in weights.items()}
+    wanted = {name: tuple(one.shape) for name, one in network.state_dict().items()}
+    other = sorted(name for name in {*there, *wanted} if there.get(name) != wanted.get(name))
+    if columns is not None and columns != encoded_columns(model):
+        return None, WarmStart(None, f"version {model.version} reads other columns or categories")
+    if other:
+        return None, WarmStart(
+            None, f"the weights of version {model.version} have other shapes ({other[0]})"
+        )
+    return {name: torch.from_numpy(np.array(one)) for name, one in weights.items()}, start
+
+
+def encoded_columns(model: SavedModel) -> list[list[str]] | None:
+    """Return the encoded columns of a version by label; None where it has one label."""
+    if MANIFEST_KEY_TYPED not in model.manifest:
+        return None
+    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY_TYPED], model.weights)
+    return [list(table.names) for table in encoders.tables]
+
+
+def recorded_start(workspace: Workspace, manifest: Mapping[str, Any]) -> WarmStart | None:
+    """Return what a version began with, for repeating its training."""
+    kept = manifest.get(MANIFEST_KEY)
+    if not kept or kept["from"] is None:
+        return None
+    recorded = manifest_of(workspace.store, workspace.project, kept["from"])
+    if json.loads(recorded)["weights_sha256"] != kept["weights_sha256"]:
+        raise ModelError(
+            found=f"version {kept['from']} has other weights than those that the training began "
+            "with",
+            needed=f"weights with SHA-256 {kept['weights_sha256'][:16]}…",
+        )
+    return WarmStart(model_files.load_model(workspace.models, recorded))
