@@ -75,9 +75,11 @@ class Servers:
 class Case:
     """One project: grow its graph, let classes become known, run workers, remember the truth.
 
-    `gone` are nodes that were deleted, `replaced` calibration nodes that were, whether or not their
-    key came again; `sibling` is another project in the same folder, with the same nodes, and takes
-    part in recovery and check where it was `sibling_hurt`, and at the end.
+    `truth` is the class that the graph has or will have of a node; `withdrawn` are evaluated nodes
+    whose class was taken away again, `shown` the classes that such nodes have had; `gone` are nodes
+    that were deleted, `replaced` calibration nodes that were, whether or not their key came again;
+    `sibling` is another project in the same folder, with the same nodes, and takes part in recovery
+    and check where it was `sibling_hurt`, and at the end.
     """
 
     settings: Settings
@@ -89,6 +91,8 @@ class Case:
     truth: dict[int, str] = field(default_factory=dict)
     due: set[int] = field(default_factory=set)
     revealed: set[int] = field(default_factory=set)
+    shown: dict[int, set[str]] = field(default_factory=dict)
+    withdrawn: set[int] = field(default_factory=set)
     gone: set[int] = field(default_factory=set)
     replaced: set[int] = field(default_factory=set)
     sibling: "Case | None" = None
@@ -144,6 +148,28 @@ class Case:
         self.revealed.update(some)
         nodes = [{"id": key, "kind": self.truth[key]} for key in some]
         self.graph.run(REVEAL.format(label=self.label), nodes=nodes)
+
+    def change_classes(self, classes: dict[int, str | None]) -> None:
+        """Give nodes other classes, or take them away.
+
+        Nodes that were evaluated can calibrate a later version: an audit then shows the new class
+        of such a node as that of its prediction, and keeps the last one that it saw of a withdrawn.
+        """
+        self.graph.run(
+            f"UNWIND $rows AS row MATCH (n:{self.label} {{id: row[0]}}) SET n.kind = row[1]",
+            rows=[[key, class_] for key, class_ in classes.items()],
+        )
+        for key in classes.keys() & self.revealed:
+            self.shown.setdefault(key, set()).add(self.truth[key])
+            self.truth[key] = classes[key] or self.truth[key]
+            self.shown[key].add(self.truth[key])
+            (self.withdrawn.discard if classes[key] else self.withdrawn.add)(key)
+
+    def expected_classes(self, key: int) -> set[str | None]:
+        """The classes of which the prediction of a node may show one; it shows the only one."""
+        if key not in self.revealed:
+            return {None}
+        return {*self.shown[key]} if key in self.withdrawn else {self.truth[key]}
 
     def task(self, action: str, **more: Any) -> Task:
         """A worker's task for this project."""

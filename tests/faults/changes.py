@@ -79,11 +79,8 @@ def classes_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
     def change() -> None:
         some = _calibration(case)
         picked = case.chance.sample(some, min(3, len(some)))
-        rows = [[key, case.chance.choice((*CLASSES, *CLASSES, None))] for key in picked]
-        case.graph.run(
-            f"UNWIND $rows AS row MATCH (n:{case.label} {{id: row[0]}}) SET n.kind = row[1]",
-            rows=rows,
-        )
+        kinds = (*CLASSES, *CLASSES, None)
+        case.change_classes({key: case.chance.choice(kinds) for key in picked})
 
     return _changed(case, change, without)
 
@@ -98,7 +95,8 @@ def calibration_removed(case: Case, _ground: Ground, without: str = "") -> Hurt:
         key = case.chance.choice(left)
         case.graph.run(f"MATCH (n:{case.label} {{id: $id}}) DETACH DELETE n", id=key)
         case.replaced.add(key)
-        if case.chance.random() < 0.5 or without == "no_creation_times":
+        again = case.chance.random() < 0.5 and key not in case.due
+        if again or without == "no_creation_times":
             case.add([key])
         else:
             case.gone.add(key)

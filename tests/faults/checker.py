@@ -261,10 +261,10 @@ def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
         number = decode_key(key)
         if number in case.gone:  # its class may have been noticed or not
             continue
-        expected = case.truth[number] if number in case.revealed else None
-        if row.label != expected:
-            found.append(f"the class of {number} is {row.label}, not {expected}")
-        elif expected and row.covered != (expected in json.loads(row.classes)):
+        expected = case.expected_classes(number)
+        if row.label not in expected:
+            found.append(f"the class of {number} is {row.label}, not {sorted(map(str, expected))}")
+        elif row.label is not None and row.covered != (row.label in json.loads(row.classes)):
             found.append(f"covered of {number} is wrong")
     right = _counted([asdict(row) for row in count_coverage(case.store, case.settings)])
     stored = _counted([asdict(row) for row in coverage.stored(case.store, case.name)])
