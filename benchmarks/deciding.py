@@ -31,7 +31,6 @@ from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.dialects.base import Dialect
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.predictions import insert_predictions
-from ringfence.connector.store.worklist.entries import insert_entries
 from tests.faults.servers import postgres
 from tests.stores import open_at
 
@@ -89,9 +88,7 @@ def measure(nodes: int, way: str, name: str) -> dict[str, Any]:
         def write() -> str:
             with store.transaction() as connection:
                 given = table.records() if way == "records" else table
-                digests = insert_predictions(connection, "p", 1, given)
-                insert_entries(connection, "p", "", 1, table)
-                return digests.payload
+                return insert_predictions(connection, "p", "", 1, given).payload
 
         seconds, digest = cpu_seconds(write)
         with store.reading() as connection:

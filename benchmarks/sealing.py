@@ -43,7 +43,7 @@ from ringfence.jobs.samples.audit_store import Plan, fill_store
 SETS, CLASSES = 1_000, ("retail", "business", "mule", "exchange")
 PLAN = Plan(runs=1, per_run=10, calibration=300)
 UNSEALED = (
-    "chain.append", "predictions.Digests.update", "runs.thresholds_digest", "runs.further_digest",
+    "chain.append", "predictions.Digests.update", "runs.thresholds_digest",
     "labels.labels_digest", "labels.label_rows_digest", "coverage.seal_groups",
 )  # fmt: skip
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.records import Prediction
 
-__all__ = ["PredictionTable", "count_sizes"]
+__all__ = ["FurtherSizes", "PredictionTable", "count_sizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,8 @@ class PredictionTable:
 
     def blocks_by_key(self, size: int) -> Iterator[PredictionTable]:
         """Yield all rows in the order of their keys, at most `size` at a time."""
-        order = sorted(range(len(self.keys)), key=self.keys.__getitem__)
-        for start in range(0, len(order), size):
-            yield self.take(order[start : start + size])
+        for rows in _rows_by_key(self.keys, size):
+            yield self.take(rows)
 
     def records(self) -> list[Prediction]:
         """Return the rows as records; for a few of them."""
@@ -63,6 +63,41 @@ class PredictionTable:
                 *columns, self.degrees.tolist(), bands, strict=True
             )
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherSizes:
+    """Sizes of the sets at the alphas after the first, in columns.
+
+    alphas [a] · sizes int64 [a, n]; column i belongs to the node `keys[i]`.
+    """
+
+    keys: Sequence[str]
+    alphas: tuple[float, ...]
+    sizes: NDArray[np.int64]
+
+    def blocks_by_key(self, size: int) -> Iterator[dict[str, list[Any]]]:
+        """Yield columns of a row per node and alpha, by key and alpha, `size` nodes at a time.
+
+        >>> further = FurtherSizes(["i:2", "i:1"], (0.3, 0.2), np.array([[1, 2], [3, 4]]))
+        >>> next(further.blocks_by_key(5))["size"]
+        [4, 2, 3, 1]
+        """
+        by_alpha = np.argsort(self.alphas)
+        alphas = [self.alphas[place] for place in by_alpha.tolist()]
+        for rows in _rows_by_key(self.keys, size) if alphas else ():
+            yield {
+                "node_key": [key for row in rows for key in (self.keys[row],) * len(alphas)],
+                "alpha": alphas * len(rows),
+                "size": self.sizes[by_alpha][:, rows].T.reshape(-1).tolist(),
+            }
+
+
+def _rows_by_key(keys: Sequence[str], size: int) -> Iterator[list[int]]:
+    """Yield places in the order of their keys, at most `size` at a time."""
+    order = sorted(range(len(keys)), key=keys.__getitem__)
+    for start in range(0, len(order), size):
+        yield order[start : start + size]
 
 
 def count_sizes(predictions: PredictionTable | Sequence[Prediction]) -> dict[int, int]:

@@ -13,22 +13,35 @@ from ringfence.connector.store.blocks import insert_columns, read_blocks, split
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import prediction
-from ringfence.connector.store.trail.prediction_texts import Digests, text_blocks
+from ringfence.connector.store.trail.prediction_texts import (
+    Digests,
+    decided_blocks,
+    text_blocks,
+    texts_of,
+)
+from ringfence.connector.store.worklist.entries import insert_entries
 from ringfence.connector.store.writer import Writer
 
 
 def insert_predictions(
     connection: Connection,
     project: str,
+    model: str,
     seq: int,
     decided: PredictionTable | Sequence[Prediction],
 ) -> Digests:
-    """Write the predictions of a run inside the transaction that decides it; return digests."""
+    """Write the predictions of a run inside the transaction that decides it; return digests.
+
+    Block by block, with the worklist's entries of each: what there is of a run beside its arrays
+    does not grow with it, but for the order of its keys.
+    """
     digests = Digests()
     constants = {"project": project, "seq": seq, "in_graph": True}
-    for block in text_blocks(decided):
-        insert_columns(connection, prediction, block.columns(), constants)
-        digests.update(block)
+    for block in decided_blocks(decided):
+        texts = texts_of(block)
+        insert_columns(connection, prediction, texts.columns(), constants)
+        insert_entries(connection, project, model, seq, block)
+        digests.update(texts)
     return digests
 
 

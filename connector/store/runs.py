@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from ringfence.connector import fault_points
-from ringfence.connector.prediction_table import PredictionTable
+from ringfence.connector.prediction_table import FurtherSizes, PredictionTable
 from ringfence.connector.records import (
-    FurtherSet,
     JoinedNode,
     Prediction,
     RejectedNode,
@@ -30,14 +30,14 @@ from ringfence.connector.store.predictions import (
 from ringfence.connector.store.rows import run_columns, run_from_row
 from ringfence.connector.store.tables import lease, quarantine, run
 from ringfence.connector.store.thresholds.recorded import (
-    further_digest,
     insert_further_sets,
     insert_thresholds,
     thresholds_digest,
 )
 from ringfence.connector.store.trail.configuration import record_change
-from ringfence.connector.store.worklist.entries import insert_entries
 from ringfence.connector.store.writer import Writer
+
+NO_FURTHER_SETS = FurtherSizes((), (), np.empty((0, 0), np.int64))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Decision:
     rejected: Sequence[RejectedNode]
     terms: Mapping[str, Any] = field(default_factory=dict)
     thresholds: Sequence[Threshold] = ()
-    further_sets: Sequence[FurtherSet] = ()
+    further_sets: FurtherSizes | None = None
     joined: Sequence[JoinedNode] = ()
 
 
@@ -71,11 +71,12 @@ def decide(writer: Writer, decision: Decision) -> int:
                 project=project, state="decided", token=writer.lease.token, **columns
             )
         )
-        digests = insert_predictions(connection, project, seq, decision.predictions)
-        insert_entries(connection, project, decision.facts.model, seq, decision.predictions)
+        model = decision.facts.model
+        digests = insert_predictions(connection, project, model, seq, decision.predictions)
         insert_thresholds(connection, project, seq, decision.thresholds)
-        insert_further_sets(connection, project, seq, decision.further_sets)
-        insert_joined(connection, project, decision.facts.model, seq, decision.joined)
+        further = decision.further_sets or NO_FURTHER_SETS
+        further_digest = insert_further_sets(connection, project, seq, further)
+        insert_joined(connection, project, model, seq, decision.joined)
         fault_points.reach("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
         facts = {
@@ -84,8 +85,8 @@ def decide(writer: Writer, decision: Decision) -> int:
             "degrees": digests.degrees,
             "thresholds": thresholds_digest(decision.thresholds),
             "bands": digests.bands,
-            "further_sets": further_digest(decision.further_sets),
-            "joined": joined_facts(connection, project, decision.facts.model, decision.joined),
+            "further_sets": further_digest,
+            "joined": joined_facts(connection, project, model, decision.joined),
             "token": writer.lease.token,
         }
         chain.append(connection, project, writer.key, "decided", facts)

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from ringfence import __version__
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.sync import SyncResult
-from ringfence.connector.prediction_table import PredictionTable
-from ringfence.connector.records import FurtherSet, RunFacts, Threshold
+from ringfence.connector.prediction_table import FurtherSizes, PredictionTable
+from ringfence.connector.records import RunFacts, Threshold
 from ringfence.connector.store.runs import finite
 from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
@@ -126,14 +126,9 @@ def predictions(
 
 def further_sets(
     decided: PredictionTable, result: Evaluation, alphas: Sequence[float]
-) -> list[FurtherSet]:
+) -> FurtherSizes:
     """Return the sets at the alphas after the first, by their sizes."""
-    sizes = result.sets.sum(axis=2)
-    return [
-        FurtherSet(key, alpha, int(size))
-        for alpha, of_alpha in zip(alphas[1:], sizes[1:], strict=True)
-        for key, size in zip(decided.keys, of_alpha, strict=True)
-    ]
+    return FurtherSizes(decided.keys, tuple(alphas[1:]), result.sets[1:].sum(axis=2))
 
 
 def fill_empty_sets(result: Evaluation) -> tuple[Evaluation, list[str]]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
+from ringfence.connector.prediction_table import FurtherSizes
 from ringfence.connector.records import FurtherSet, Threshold
-from ringfence.connector.store.blocks import split
+from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, insert_columns, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.rows import threshold_columns, threshold_from_row
 from ringfence.connector.store.tables import further_set, threshold
@@ -25,13 +25,16 @@ def insert_thresholds(
         connection.execute(insert(threshold), values)
 
 
-def insert_further_sets(
-    connection: Connection, project: str, seq: int, sets: Sequence[FurtherSet]
-) -> None:
-    """Write the sizes of the sets at the alphas after the first."""
-    for part in split(sets):
-        values = [{"project": project, "seq": seq, **asdict(one)} for one in part]
-        connection.execute(insert(further_set), values)
+def insert_further_sets(connection: Connection, project: str, seq: int, sets: FurtherSizes) -> str:
+    """Write the sizes of the sets at the alphas after the first; return their `further_digest`."""
+    digest, comma = hashlib.sha256(b"["), ""
+    for block in sets.blocks_by_key(ROWS_PER_STATEMENT):
+        insert_columns(connection, further_set, block, {"project": project, "seq": seq})
+        rows = zip(*block.values(), strict=True)
+        digest.update((comma + dumps(list(rows))[1:-1]).encode())
+        comma = ","
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def thresholds_of(store: Store, project: str, seq: int) -> list[Threshold]:

@@ -22,7 +22,9 @@ from ringfence.connector.store.engine import dumps
 
 MIN_RECURRENCE = 4  # of each value; below, looking up texts is no faster than writing them
 
-__all__ = ["Digests", "PredictionTexts", "text_blocks"]
+__all__ = ["Digests", "PredictionTexts", "decided_blocks", "text_blocks", "texts_of"]
+
+Decided = PredictionTable | Sequence[Prediction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +82,23 @@ class Digests:
         return self._bands.hexdigest()
 
 
-def text_blocks(
-    predictions: PredictionTable | Sequence[Prediction], size: int = ROWS_PER_STATEMENT
-) -> Iterator[PredictionTexts]:
+def decided_blocks(predictions: Decided, size: int = ROWS_PER_STATEMENT) -> Iterator[Decided]:
     """Yield predictions in the order of their keys, as many at a time as fit one statement."""
     if isinstance(predictions, PredictionTable):
-        for block in predictions.blocks_by_key(size):
-            yield _texts_of_table(block)
-    else:
-        for part in split(sorted(predictions, key=lambda one: one.node_key), size):
-            yield _texts_of_records(part)
+        return predictions.blocks_by_key(size)
+    return split(sorted(predictions, key=lambda one: one.node_key), size)
+
+
+def texts_of(block: Decided) -> PredictionTexts:
+    """Return a block's predictions as texts."""
+    if isinstance(block, PredictionTable):
+        return _texts_of_table(block)
+    return _texts_of_records(block)
+
+
+def text_blocks(predictions: Decided, size: int = ROWS_PER_STATEMENT) -> Iterator[PredictionTexts]:
+    """Yield predictions in the order of their keys, block by block as texts."""
+    return map(texts_of, decided_blocks(predictions, size))
 
 
 def _texts_of_table(block: PredictionTable) -> PredictionTexts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from sqlalchemy import Connection, select, update
 
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
-from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, insert_columns, split
+from ringfence.connector.store.blocks import insert_columns, split
 from ringfence.connector.store.tables import model, worklist_entry
 
 Row = dict[str, Any]
@@ -26,10 +26,13 @@ def insert_entries(
     seq: int,
     decided: PredictionTable | Sequence[Prediction],
 ) -> None:
-    """Write the entries of a run inside the transaction that decides it."""
+    """Write the entries of a block of predictions inside the transaction that decides its run."""
     constants = {"project": project, "seq": seq, "known": False}
-    for columns in _blocks(connection, project, version, decided):
-        insert_columns(connection, worklist_entry, columns, constants)
+    if isinstance(decided, PredictionTable):
+        columns = _columns_of_table(decided)
+    else:
+        columns = _columns_of_records(decided, _class_names(connection, project, version))
+    insert_columns(connection, worklist_entry, columns, constants)
 
 
 def mark_known(connection: Connection, project: str, keys: Sequence[str]) -> None:
@@ -62,26 +65,15 @@ def entries_of(
     ]
 
 
-def _blocks(
-    connection: Connection,
-    project: str,
-    version: str,
-    decided: PredictionTable | Sequence[Prediction],
-) -> Iterator[Columns]:
-    if isinstance(decided, PredictionTable):
-        for block in decided.blocks_by_key(ROWS_PER_STATEMENT):
-            yield _columns_of_table(block)
-        return
-    names = _class_names(connection, project, version)
-    for part in split(decided):
-        rows = [
-            row
-            for one in part
-            for row in entries_of(
-                one.node_key, one.classes, dict(zip(names, one.p_values, strict=False)), one.degree
-            )
-        ]
-        yield {name: [row[name] for row in rows] for name in COLUMNS}
+def _columns_of_records(block: Sequence[Prediction], names: Sequence[str]) -> Columns:
+    rows = [
+        row
+        for one in block
+        for row in entries_of(
+            one.node_key, one.classes, dict(zip(names, one.p_values, strict=False)), one.degree
+        )
+    ]
+    return {name: [row[name] for row in rows] for name in COLUMNS}
 
 
 def _columns_of_table(block: PredictionTable) -> Columns:

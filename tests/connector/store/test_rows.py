@@ -3,11 +3,14 @@
 import json
 from dataclasses import asdict, fields
 
+import numpy as np
 import pytest
 from sqlalchemy import select
 
+from ringfence.connector.prediction_table import FurtherSizes
 from ringfence.connector.records import (
     CoverageRow,
+    FurtherSet,
     Member,
     Prediction,
     RejectedNode,
@@ -19,6 +22,7 @@ from ringfence.connector.records import (
 from ringfence.connector.store import coverage, models, predictions, runs, tables
 from ringfence.connector.store.rows import PREDICTION
 from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.thresholds import recorded
 
 FACTS = RunFacts(
     started_ns=1, watermark_from_ns=None, watermark_to_ns=2, rule="NodeEx", score="APS", alpha=0.1,
@@ -84,6 +88,28 @@ def test_predictions_come_back_in_blocks_by_key_and_keep_their_digest(writer, ro
     ]
     assert keys == [stored.node_key for stored in read]
     assert predictions.some_predictions(writer.store, "p", ["s:two"]) == [read[2]]
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_sets_at_further_alphas_are_written_in_blocks_with_the_digest_of_their_rows(
+    writer, nodes, monkeypatch
+):
+    monkeypatch.setattr(recorded, "ROWS_PER_STATEMENT", 2)
+    keys, alphas = [one.node_key for one in SETS[::-1]][:nodes], (0.3, 0.05)
+    sizes = np.arange(2 * nodes).reshape(2, nodes)
+    decide(writer)
+    with writer.store.transaction() as connection:
+        further = FurtherSizes(keys, alphas, sizes)
+        digest = recorded.insert_further_sets(connection, "p", 1, further)
+        rows = connection.execute(select(tables.further_set)).all()
+    found = [FurtherSet(row.node_key, row.alpha, row.size) for row in rows]
+    expected = [
+        FurtherSet(key, alpha, int(sizes[place, node]))
+        for node, key in enumerate(keys)
+        for place, alpha in enumerate(alphas)
+    ]
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    assert digest == recorded.further_digest(found)
 
 
 def test_a_run_without_predictions_has_no_block(writer):

@@ -3,12 +3,13 @@
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from sqlalchemy import text
 
+from ringfence.connector.prediction_table import FurtherSizes
 from ringfence.connector.records import (
     Correction,
-    FurtherSet,
     JoinedNode,
     KnownClass,
     Prediction,
@@ -64,7 +65,7 @@ def _run_with_bands(store, settings, writer):
         for alpha in ALPHAS
         for band in ("0-4", "5+")
     ]
-    further = [FurtherSet(one.node_key, 0.005, 4) for one in sets]
+    further = FurtherSizes([one.node_key for one in sets], (0.005,), np.full((1, 9), 4))
     joining = [JoinedNode("s:account 1-5", 1, "retail")]
     seq = runs.decide(writer, Decision(facts, sets, [], {}, thresholds, further, joining))
     runs.close_run(writer, seq, (), {})
