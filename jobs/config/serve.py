@@ -36,8 +36,8 @@ class ServeSettings(Section):
     why_seconds: float = Field(
         10.0,
         ge=0,
-        description="After so many seconds the page *Why this set* begins no further question "
-        "about a node, and says how many are left; 0 takes the page away.",
+        description="After so many seconds the page *Why this set* begins no further step, "
+        "loading the mirror included, and says what was not looked at; 0 takes the page away.",
     )
     hosts: list[str] = Field(
         default_factory=list,

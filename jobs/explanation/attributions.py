@@ -14,6 +14,7 @@ import numpy as np
 
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.explanation.asked_node import AskedNode
+from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, Reason, Reasons
 from ringfence.jobs.project.network_inputs import edge_index
 from ringfence.jobs.project.typed_inputs import ENCODER, MANIFEST_KEY, TypedEncoders
@@ -34,16 +35,26 @@ def refuse_method(network: str) -> NoReturn:
     )
 
 
-def attribute(node: AskedNode, method: str, graph: str) -> Reasons:
-    """Return the weights that one of PyG's explainers gives neighbours and columns."""
+def attribute(node: AskedNode, method: str, graph: str, deadline: Deadline) -> Reasons:
+    """Return the weights that one of PyG's explainers gives neighbours and columns.
+
+    An explainer that is not done when the time is over has no part of an answer to give.
+    """
     ask = _ask_typed if node.mirror.typed is not None else _ask_plain
     try:
-        weights, columns = ask(node, method)
+        weights, columns = ask(node, method, deadline)
+    except TimeoutError:
+        raise ConfigError(
+            found=deadline.describe(f"some passes of {method}: no neighbour or column was weighed"),
+            needed="more time: the explainer runs the module as a whole a hundred times",
+            next_step="ringfence explain KEY --why --seconds 600",
+        ) from None
     except (ValueError, TypeError, RuntimeError) as error:
         raise ConfigError(
             found=f"{method} can't explain {node.model.network}: {error}",
-            needed="layers that PyG's explainers know (torch_geometric.nn.MessagePassing), and "
-            "GNNExplainer, or AttentionExplainer for layers with attention",
+            needed="layers that PyG's explainers know (torch_geometric.nn.MessagePassing; with "
+            "several labels inside torch_geometric.nn.HeteroConv), and GNNExplainer, or "
+            "AttentionExplainer for layers with attention",
         ) from None
     parts = {
         question.without[0][0]: part
@@ -72,16 +83,20 @@ def attribute(node: AskedNode, method: str, graph: str) -> Reasons:
     )
 
 
-def _ask_plain(node: AskedNode, method: str) -> tuple[dict[int, float], list[float]]:
+def _ask_plain(
+    node: AskedNode, method: str, deadline: Deadline
+) -> tuple[dict[int, float], list[float]]:
     model, mirror = node.model, node.mirror
     inputs = import_module(ATTRIBUTION).ModuleInputs(
         model.scaling(mirror.features), edge_index(mirror, node.workspace.mapping)
     )
-    found = _attributed(node, method, model.weights, inputs, node.row)
+    found = _attributed(node, method, model.weights, inputs, node.row, deadline)
     return {source: weight for _, source, weight in found.edges}, list(found.columns)
 
 
-def _ask_typed(node: AskedNode, method: str) -> tuple[dict[int, float], list[float]]:
+def _ask_typed(
+    node: AskedNode, method: str, deadline: Deadline
+) -> tuple[dict[int, float], list[float]]:
     model, mirror, typed = node.model, node.mirror, node.mirror.typed
     if typed is None:
         raise ValueError("the mirror has one label")
@@ -95,7 +110,8 @@ def _ask_typed(node: AskedNode, method: str) -> tuple[dict[int, float], list[flo
     data = select(schema, features, mirror.edges, rows, mirror.size)
     inputs = import_module(ATTRIBUTION).TypedInputs(data)
     weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
-    found = _attributed(node, method, weights, inputs, int(graph.places[node.row]))
+    place = int(graph.places[node.row])
+    found = _attributed(node, method, weights, inputs, place, deadline)
     channels = schema.channels
     heard: dict[int, float] = {}
     for channel, source, weight in found.edges:
@@ -117,7 +133,9 @@ def _by_raw_column(
     return list(found.values())
 
 
-def _attributed(node: AskedNode, method: str, weights: Any, inputs: Any, place: int) -> Any:
+def _attributed(
+    node: AskedNode, method: str, weights: Any, inputs: Any, place: int, deadline: Deadline
+) -> Any:
     model = node.model
     return attribution()(
         method,
@@ -128,4 +146,5 @@ def _attributed(node: AskedNode, method: str, weights: Any, inputs: Any, place: 
         inputs,
         place,
         model.manifest["seed"],
+        deadline.over,
     )

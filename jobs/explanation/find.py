@@ -9,7 +9,6 @@ changes. Equal inputs give equal answers, unless a time limit ends the questions
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -20,6 +19,7 @@ from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.times import format_time
 from ringfence.jobs.explanation.asked_node import AskedNode, find_node
 from ringfence.jobs.explanation.attributions import attribute, refuse_method
+from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.reasons import EXACT, NEIGHBOUR, Part, Reason, Reasons
 from ringfence.jobs.explanation.smallest import Asked, find_smallest
 from ringfence.jobs.project.model_files import SavedModel
@@ -62,16 +62,20 @@ def find_reasons(
         levels: by class, what its run compared p-values with; None where that is not on record.
         method: "exact", or the name of one of PyG's explainers; without one, exact where the
             network has kernels and GNNExplainer where it is a user's own module.
-        seconds: no question is begun after so many.
+        seconds: no step is begun after so many, counted from the call, loading included. The
+            answer says what was not looked at then.
         progress: told after each question.
     """
+    deadline = Deadline(seconds)
     node = find_node(workspace, typed_key, version)
     chosen = method or (EXACT if node.what_if is not None else "GNNExplainer")
     if chosen != EXACT:
-        return attribute(node, chosen, describe_graph(node.mirror))
+        return attribute(node, chosen, describe_graph(node.mirror), deadline)
     if node.what_if is None:
         refuse_method(node.model.network)
-    return _answer(node, levels, seconds, progress)
+    if deadline.over():
+        return _nothing_asked(node, deadline.describe("loading the graph"))
+    return _answer(node, levels, deadline, progress)
 
 
 def describe_graph(mirror: Mirror) -> str:
@@ -85,9 +89,9 @@ def describe_graph(mirror: Mirror) -> str:
 class _Ranks:
     """p-values of a node if something were otherwise, among calibration scores as they are."""
 
-    def __init__(self, node: AskedNode, end: float | None, progress: Progress) -> None:
+    def __init__(self, node: AskedNode, deadline: Deadline, progress: Progress) -> None:
         workspace, model = node.workspace, node.model
-        self.node, self.end, self.progress, self.questions = node, end, progress, 0
+        self.node, self.deadline, self.progress, self.questions = node, deadline, progress, 0
         self.terms = terms_in_force(workspace.settings.conformal, model.manifest)
         base = calibration_members(workspace.store, workspace.project, model.version, model.classes)
         self.known = list(living_set(workspace, model, self.terms, base).members)
@@ -103,7 +107,7 @@ class _Ranks:
         """p-values [m, classes]; fewer rows than questions where the time was over before."""
         rows = []
         for question in questions:
-            if self.end is not None and time.monotonic() > self.end:
+            if self.deadline.over():
                 break
             rows.append(self._scores(question, np.array([self.node.row])))
             self.questions += 1
@@ -156,10 +160,10 @@ class _Ranks:
 def _answer(
     node: AskedNode,
     recorded: Mapping[str, float | None],
-    seconds: float | None,
+    deadline: Deadline,
     progress: Progress,
 ) -> Reasons:
-    ranks = _Ranks(node, None if seconds is None else time.monotonic() + seconds, progress)
+    ranks = _Ranks(node, deadline, progress)
     classes, now = node.model.classes, ranks.now()
     levels = np.array(
         [
@@ -171,6 +175,12 @@ def _answer(
     without = ranks.ask([question for question, _ in questions])
     answered = questions[: len(without)]
     smallest = find_smallest(Asked(classes, levels, now, answered, without), ranks.ask)
+    stopped = ""
+    if len(answered) < len(questions):
+        done = f"{len(answered):,} of {len(questions):,} questions"
+        stopped = f"{deadline.describe(done)}; smallest changes were not searched among all"
+    elif deadline.over():
+        stopped = deadline.describe("all single questions; smaller changes may exist")
     reasons = [
         _reason(classes, levels, part, now, p)
         for (_, part), p in zip(answered, without, strict=True)
@@ -188,6 +198,25 @@ def _answer(
         reasons=tuple(reasons),
         smallest=tuple(smallest),
         left_unasked=len(questions) - len(answered),
+        stopped=stopped,
+    )
+
+
+def _nothing_asked(node: AskedNode, stopped: str) -> Reasons:
+    """The answer where the time was over before anything was asked: what was not looked at."""
+    open_ = node.questions(MAX_NEIGHBOURS)
+    return Reasons(
+        graph=describe_graph(node.mirror),
+        model=node.model.version,
+        classes=tuple(node.model.classes),
+        p_values=(),
+        levels=(),
+        classes_in_set=(),
+        neighbours=len(node.heard),
+        asked=0,
+        reasons=(),
+        left_unasked=len(open_),
+        stopped=stopped,
     )
 
 

@@ -111,7 +111,9 @@ class Reasons:
 
     `p_values` are those on the graph that `graph` names in words, `levels` what they are compared
     with, `classes_in_set` the classes above; `asked` and `neighbours` count the neighbours that
-    were asked about and all. `left_unasked`: questions that the time limit left open.
+    were asked about and all. `left_unasked`: questions that the time limit left open; `stopped`
+    says what the limit ended, and is empty where nothing is missing. An answer without p-values
+    has none because the time was over before.
     """
 
     graph: str
@@ -126,6 +128,7 @@ class Reasons:
     smallest: tuple[SmallestChange, ...] = ()
     method: str = EXACT
     left_unasked: int = 0
+    stopped: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence explain --why --json` prints."""
@@ -140,6 +143,7 @@ class Reasons:
             "neighbours": self.neighbours,
             "asked": self.asked,
             "left_unasked": self.left_unasked,
+            "stopped": self.stopped or None,
             "reasons": [reason.as_json() for reason in self.reasons],
             "smallest_changes": [change.as_json() for change in self.smallest],
         }

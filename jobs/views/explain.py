@@ -126,10 +126,12 @@ def run_explain(
     why: bool = False,
     explainer: str | None = None,
     progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
+    seconds: float | None = None,
 ) -> Explanation:
     """Return what is known of a node, with its neighbours from the graph; asked, why it is so.
 
-    `explainer` is "exact" or the name of one of PyG's; without one the network decides.
+    `explainer` is "exact" or the name of one of PyG's; without one the network decides. After so
+    many `seconds` no further step of asking why is begun.
     """
     workspace.require_migrated()
     queries = ProjectQueries(workspace.store, workspace.project)
@@ -149,6 +151,7 @@ def run_explain(
             explanation.run.model,
             levels_of(explanation),
             method=explainer,
+            seconds=seconds,
             progress=progress,
         )
         explanation = replace(explanation, reasons=reasons)

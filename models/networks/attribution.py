@@ -8,7 +8,7 @@ much the explainer keeps of an edge, not what a p-value would be without it.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ringfence.models.networks import pyg as _pyg  # noqa: F401  (imports PyG as ringfence does)
+from ringfence.models.networks import pyg as _pyg
 from ringfence.models.networks.factory import build
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.seeding import seeded
@@ -84,6 +84,7 @@ def attribute_output(
     inputs: ModuleInputs | TypedInputs,
     node: int,
     seed: int,
+    is_late: Callable[[], bool] = lambda: False,
 ) -> OutputWeights:
     """Return what ``method`` says of the module's output at ``node``; ValueError where it can't.
 
@@ -96,12 +97,22 @@ def attribute_output(
         inputs: the whole graph.
         node: place of the node among those of its label.
         seed: of the explainer's first masks.
+        is_late: asked before each pass of the module; TimeoutError where it says so.
     """
     if method not in EXPLAINERS:
         raise ValueError(f"no explainer is called {method}; there are {', '.join(EXPLAINERS)}")
     algorithm = EXPLAINERS[method]
     network = _network(name, classes, options, inputs)
     network.load_state_dict({key: torch.tensor(value) for key, value in weights.items()})
+    if isinstance(inputs, TypedInputs):
+        _require_typed_layers(name, network)
+        network = _WithAllMasks(network, inputs.data.schema.edge_types)
+
+    def stop_if_late(*_given: Any) -> None:
+        if is_late():
+            raise TimeoutError
+
+    network.register_forward_pre_hook(stop_if_late)
     explainer = Explainer(
         network.eval(),
         algorithm.make(),
@@ -136,19 +147,81 @@ def _network(
     return build_typed(name, inputs.data.schema, widths, classes, **options)
 
 
+def _require_typed_layers(name: str, network: torch.nn.Module) -> None:
+    """Refuse a module whose messages PyG's masks of edge types would not reach."""
+    reached = {
+        id(layer)
+        for holder in network.modules()
+        if isinstance(holder, torch.nn.ModuleDict)
+        for part in holder.values()
+        for layer in part.modules()
+    }
+    layers = [one for one in network.modules() if isinstance(one, _pyg.nn.MessagePassing)]
+    outside = [type(one).__name__ for one in layers if id(one) not in reached]
+    if outside:
+        raise ValueError(
+            f"{name} has {outside[0]} outside HeteroConv: PyG knows no relationship type of it"
+        )
+    if not layers:
+        raise ValueError(f"{name} has no message-passing layer of PyG's")
+
+
+class _Heard(_pyg.nn.MessagePassing):  # type: ignore[misc]
+    """The sum of what comes by a relationship type, one number per receiver."""
+
+    def __init__(self) -> None:
+        super().__init__(aggr="sum")
+
+    def forward(self, x: tuple[torch.Tensor, torch.Tensor], edge_index: torch.Tensor) -> Any:
+        sources = x[0].sum(dim=1, keepdim=True)
+        return self.propagate(edge_index, x=sources, size=(len(x[0]), len(x[1])))
+
+    def message(self, x_j: torch.Tensor) -> torch.Tensor:
+        return x_j
+
+
+class _WithAllMasks(torch.nn.Module):
+    """A module of several labels that gives every mask a gradient, if only nought.
+
+    GNNExplainer refuses modules that leave out a label or a relationship type, as a last layer
+    usually does. What is added here is nought times what comes by each type: the outputs stay, and
+    what the module does not use has a gradient of nought, which the explainer takes for unused.
+    """
+
+    def __init__(self, network: torch.nn.Module, kinds: Sequence[tuple[str, str, str]]) -> None:
+        super().__init__()
+        self.network = network
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.heard = _pyg.nn.HeteroConv({kind: _Heard() for kind in kinds}, aggr="sum")
+
+    def forward(self, x: dict[str, torch.Tensor], edges: dict[Any, torch.Tensor]) -> Any:
+        both = {kind: (x[kind[0]], x[kind[2]]) for kind in edges}
+        unused = sum(rows.sum() for rows in x.values())
+        for kind, pair in edges.items():
+            unused = unused + self.heard.convs[kind](both[kind], pair).sum()
+        return self.network(x, edges) + 0.0 * unused
+
+
 def _typed_weights(explainer: Any, data: TypedData, node: int) -> OutputWeights:
     x, edges = data.tensors()
     found = explainer(x, edges, index=node)
     schema, own = data.schema, []
     heard: list[tuple[int, int, float]] = []
+    weighed = not any(pair.shape[1] for pair in edges.values())
     for place, kind in enumerate(schema.edge_types):
         if kind[2] != schema.labels[0] or not edges[kind].shape[1]:
             continue
+        if "edge_mask" not in found[kind]:
+            continue  # a type that no layer with attention hears
+        weighed = True
         mask = found[kind].edge_mask.detach().numpy()
         pair = edges[kind].numpy()
         heard += [
             (place, int(pair[0, at]), float(mask[at])) for at in np.flatnonzero(pair[1] == node)
         ]
+    if not weighed:
+        raise ValueError("the explainer weighed no relationship: there is no layer with attention")
     stored = found[schema.labels[0]]
     if "node_mask" in stored:
         own = stored.node_mask[node].tolist()

@@ -224,14 +224,20 @@ def test_other_settings_of_the_network(graph, make, model):
 OWN = """
 import torch
 
+from ringfence.models.networks import pyg
+
 class Net(torch.nn.Module):
     def __init__(self, metadata, in_features, classes, hidden):
         super().__init__()
         self.label = metadata[0][0]
-        self.linear = torch.nn.Linear(in_features[self.label], classes)
+        layers = {
+            kind: pyg.SAGEConv((in_features[kind[0]], in_features[kind[2]]), classes)
+            for kind in metadata[1] if kind[2] == self.label
+        }
+        self.layer = pyg.nn.HeteroConv(layers, aggr="sum")
 
     def forward(self, x_dict, edge_index_dict):
-        return self.linear(x_dict[self.label])
+        return self.layer(x_dict, edge_index_dict)[self.label]
 """
 
 
@@ -244,6 +250,15 @@ def test_a_users_own_module(graph, make, tmp_path, monkeypatch):
     report = run_scoring(workspace)
     assert report.evaluated == 10
     assert "no incremental kernel" in report.run.notes[0]
+    why = run_explain(workspace, "305", why=True).reasons
+    assert why.method == "GNNExplainer"
+    found = {one.part.describe(): one.weight for one in why.reasons}
+    (shop,) = (name for name in found if name.startswith("neighbour Shop"))
+    assert shop == f"neighbour Shop shop {305 * 7 % 20} by AT"
+    assert found[shop] == max(w for name, w in found.items() if name.startswith("neighbour"))
+    assert {"column amount", "column day"} <= set(found)
+    assert all(0 <= weight <= 1 for weight in found.values())
+    assert run_explain(workspace, "305", why=True).reasons == why
 
 
 def test_damaged_tables_are_made_again(graph, make):

@@ -23,6 +23,7 @@ from tests.faults.worker import Outcome, start
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 MIN_CALIBRATION = 8  # so many must stay
 MAX_VERSIONS, NEW_VERSION, AT_A_PLACE, IN_THE_SHADOW = 5, 0.4, 0.6, 0.3
+ROUNDS_WITHOUT_LEASE = 3
 RUNS_UNTIL_NODES_JOIN = 6
 RECONFIGURED = {
     "alpha = 0.2": "alpha = 0.3",
@@ -186,12 +187,23 @@ def promotion(case: Case, _ground: Ground, without: str = "") -> Hurt:
         place = case.chance.choice(fault_points.SHADOW_NAMES)
         outcome = start(case.task("line", deed="kill", place=place)).outcome()
         return Hurt(outcome.kind == "killed", outcome)
+    if without:  # several times: one promotion that comes late would leave the control thin
+        for _ in range(ROUNDS_WITHOUT_LEASE):
+            done = _beside_a_schedule(case, "promote", "graph read", without)
+            checker.remember(case)
+            case.grow(6)
+            case.time_passes()
+        return done
     action = case.chance.choice(("promote", "promote", "rollback"))
-    if not without and case.chance.random() < AT_A_PLACE:
+    if case.chance.random() < AT_A_PLACE:
         place = case.chance.choice(fault_points.PROMOTION_NAMES)
         outcome = start(case.task(action, deed="kill", place=place)).outcome()
         return Hurt(outcome.kind == "killed", outcome)
-    place = "graph read" if without else case.chance.choice(SCORE_PLACES[:-1])
+    return _beside_a_schedule(case, action, case.chance.choice(SCORE_PLACES[:-1]))
+
+
+def _beside_a_schedule(case: Case, action: str, place: str, without: str = "") -> Hurt:
+    """Change the version while a scheduler's run is at a place; then let the run go on."""
     first = start(case.task("schedule", deed="wait", place=place))
     happened = first.reached()
     second = start(case.task(action, without=without))

@@ -74,7 +74,7 @@ def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
         raise HTTPException(503, "another node is being explained; ask again in some seconds")
     try:
         workspace = Workspace(settings, settings.mapping(), graph, dashboard.store)
-        return find_reasons(
+        reasons = find_reasons(
             workspace,
             explanation.typed_key,
             explanation.run.model,
@@ -82,8 +82,21 @@ def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
             method="exact",
             seconds=settings.serve.why_seconds,
         )
+        require_an_answer(reasons)
+        return reasons
     finally:
         _at_work.release()
+
+
+def require_an_answer(reasons: Reasons) -> None:
+    """Say what was not looked at where the time was over before anything was asked."""
+    if reasons.stopped and not reasons.p_values:
+        raise ConfigError(
+            found=f"{reasons.stopped}: none of {reasons.left_unasked:,} questions about "
+            f"{reasons.neighbours:,} neighbours, their types and the columns was asked",
+            needed="more time",
+            next_step="[serve] why_seconds in the configuration; or: ringfence explain KEY --why",
+        )
 
 
 def show_reasons(

@@ -11,7 +11,10 @@ import torch
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import predictions
+from ringfence.jobs.cli.commands.record.explain import _print_reasons
 from ringfence.jobs.cli.console import _plain_value
+from ringfence.jobs.dashboard.pages.why import require_an_answer
+from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.find import find_reasons
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
@@ -21,7 +24,7 @@ from tests.stores import sqlite
 
 
 @sqlite
-def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown):
+def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown, monkeypatch):
     workspace = grown.workspace
     run_training(workspace)
     run_scoring(workspace)
@@ -52,12 +55,33 @@ def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown):
     for change in why.smallest:  # each was asked as a whole: it does what it says
         assert (change.p > change.level) == change.enters
     assert why.left_unasked == 0
-    hurried = find_reasons(workspace, told.typed_key, told.run.model, levels_of(told), seconds=1e-9)
-    assert hurried.left_unasked == len(why.reasons)
-    assert hurried.p_values == why.p_values
+    _time_is_over_at_each_step(workspace, told, monkeypatch)
     assert json.loads(json.dumps(told.as_json(), default=_plain_value))["why"]["asked"] > 0
     assert sorted((f, f.stat().st_mtime_ns) for f in workspace.folder.rglob("*")) == files
     assert predictions.evaluated_keys(workspace.store, workspace.project) == before
+
+
+def _time_is_over_at_each_step(workspace, told, monkeypatch):
+    """After loading; after two questions; while the smallest change is searched."""
+    why, asked = told.reasons, (workspace, told.typed_key, told.run.model, levels_of(told))
+    loaded = find_reasons(*asked, seconds=1e-9)
+    assert (loaded.p_values, loaded.reasons, loaded.asked) == ((), (), 0)
+    assert loaded.left_unasked == len(why.reasons)
+    assert loaded.stopped == "the limit of 1e-09 s was over after loading the graph"
+    with pytest.raises(ConfigError, match=f"none of {len(why.reasons)} questions"):
+        require_an_answer(loaded)
+    _print_reasons(loaded)  # no table of p-values that are not there
+    for steps, left in ((3, len(why.reasons) - 2), (1 + len(why.reasons), 0)):
+        over = iter([False] * steps)
+        with monkeypatch.context() as patched:
+            patched.setattr(Deadline, "over", lambda _self, over=over: next(over, True))
+            cut = find_reasons(*asked, seconds=5.0)
+        assert (cut.left_unasked, cut.p_values) == (left, why.p_values)
+        assert len(cut.reasons) == len(why.reasons) - left
+        assert cut.stopped.startswith("the limit of 5 s was over after")
+        require_an_answer(cut)
+    assert cut.as_json()["stopped"] == cut.stopped
+    assert why.as_json()["stopped"] is None
 
 
 class OwnNetwork(torch.nn.Module):
@@ -92,5 +116,7 @@ def test_pygs_explainer_answers_for_a_users_own_module(grown, monkeypatch):
     assert run_explain(workspace, key, why=True).reasons == why
     with pytest.raises(ConfigError, match="no exact passes"):
         run_explain(workspace, key, why=True, explainer="exact")
+    with pytest.raises(ConfigError, match="no neighbour or column was weighed"):
+        run_explain(workspace, key, why=True, seconds=1e-9)
     with pytest.raises(ConfigError, match="can't explain"):
         run_explain(workspace, key, why=True, explainer="AttentionExplainer")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringfence.jobs.cli.console import open_with_progress, print_report, say, table
+from ringfence.jobs.cli.console import open_with_progress, print_report, say, say_sentence, table
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ def explain(
             help="exact; for modules of your own PyG's GNNExplainer or AttentionExplainer."
         ),
     ] = None,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Time for --why, loading included; 0: no limit.")
+    ] = 60.0,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
@@ -36,7 +39,9 @@ def explain(
     with open_with_progress(config, "reading") as (workspace, progress):
         from ringfence.jobs.views.explain import run_explain
 
-        explanation = run_explain(workspace, key, why or bool(explainer), explainer, progress)
+        explanation = run_explain(
+            workspace, key, why or bool(explainer), explainer, progress, seconds or None
+        )
     print_report(explanation, as_json, print_explanation)
 
 
@@ -79,6 +84,10 @@ def _describe_set(names: Sequence[str] | None) -> str:
 
 def _print_reasons(reasons: Reasons) -> None:
     """Show what each neighbour, relationship type and column does, the strongest first."""
+    if reasons.stopped and not reasons.p_values:
+        say_sentence(f"no reason was found: {reasons.stopped}")
+        _print_left(reasons)
+        return
     if not reasons.p_values:
         _print_weights(reasons)
         return
@@ -105,8 +114,20 @@ def _print_reasons(reasons: Reasons) -> None:
         say("The smallest changes found:")
     for change in reasons.smallest:
         say(f"  {change.describe()}.")
+    if reasons.stopped:
+        say_sentence(reasons.stopped)
+    _print_left(reasons)
+
+
+def _print_left(reasons: Reasons) -> None:
+    """Say what was not looked at."""
     if reasons.asked < reasons.neighbours:
         say(f"Asked about {reasons.asked:,} of {reasons.neighbours:,} neighbours.")
+    if reasons.left_unasked:
+        say(
+            f"{reasons.left_unasked:,} questions about neighbours, relationship types and columns "
+            "were not asked; --seconds gives more time."
+        )
 
 
 def _describe_flips(one: Reason) -> str:
