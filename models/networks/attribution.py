@@ -156,7 +156,7 @@ def _require_typed_layers(name: str, network: torch.nn.Module) -> None:
         for part in holder.values()
         for layer in part.modules()
     }
-    layers = [one for one in network.modules() if isinstance(one, _pyg.nn.MessagePassing)]
+    layers = [one for one in network.modules() if isinstance(one, _pyg.MessagePassing)]
     outside = [type(one).__name__ for one in layers if id(one) not in reached]
     if outside:
         raise ValueError(
@@ -166,7 +166,7 @@ def _require_typed_layers(name: str, network: torch.nn.Module) -> None:
         raise ValueError(f"{name} has no message-passing layer of PyG's")
 
 
-class _Heard(_pyg.nn.MessagePassing):  # type: ignore[misc]
+class _Heard(_pyg.MessagePassing):  # type: ignore[misc]
     """The sum of what comes by a relationship type, one number per receiver."""
 
     def __init__(self) -> None:
@@ -193,7 +193,7 @@ class _WithAllMasks(torch.nn.Module):
         self.network = network
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            self.heard = _pyg.nn.HeteroConv({kind: _Heard() for kind in kinds}, aggr="sum")
+            self.heard = _pyg.HeteroConv({kind: _Heard() for kind in kinds}, aggr="sum")
 
     def forward(self, x: dict[str, torch.Tensor], edges: dict[Any, torch.Tensor]) -> Any:
         both = {kind: (x[kind[0]], x[kind[2]]) for kind in edges}

@@ -23,7 +23,7 @@ with warnings.catch_warnings():
     from torch_geometric.nn import sequential
     from torch_geometric.nn.conv import message_passing
 
-__all__ = ["GATConv", "GCNConv", "Propagation", "SAGEConv"]
+__all__ = ["GATConv", "GCNConv", "HeteroConv", "MessagePassing", "Propagation", "SAGEConv"]
 
 
 def _leave_no_file(generate: Callable[..., ModuleType]) -> Callable[..., ModuleType]:
@@ -59,3 +59,5 @@ GCNConv: Any = nn.GCNConv
 GATConv: Any = nn.GATConv
 SAGEConv: Any = nn.SAGEConv
 Propagation: Any = nn.APPNP
+HeteroConv: Any = nn.HeteroConv
+MessagePassing: Any = nn.MessagePassing

@@ -234,7 +234,7 @@ class Net(torch.nn.Module):
             kind: pyg.SAGEConv((in_features[kind[0]], in_features[kind[2]]), classes)
             for kind in metadata[1] if kind[2] == self.label
         }
-        self.layer = pyg.nn.HeteroConv(layers, aggr="sum")
+        self.layer = pyg.HeteroConv(layers, aggr="sum")
 
     def forward(self, x_dict, edge_index_dict):
         return self.layer(x_dict, edge_index_dict)[self.label]

@@ -10,6 +10,7 @@ from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, LeaseHeld, ModelError, StoreError
 from ringfence.connector.store import predictions, tables
 from ringfence.connector.store.models import active_manifest
+from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.model_files import WEIGHTS
@@ -96,6 +97,31 @@ def test_what_the_next_run_could_not_use_is_refused_and_nothing_changes(grown):
     with pytest.raises(StoreError, match="members"):
         run_promotion(workspace, second.version, "why not")
     assert active(workspace) == first.version
+
+
+@pytest.mark.long
+@sqlite
+def test_a_version_of_other_classes_is_taken_into_use_and_says_so(grown):
+    workspace = with_settings(grown.workspace, "model", max_epochs=3)
+    first = run_training(workspace)
+    workspace.graph.run(
+        "MATCH (a:Account) WHERE a.kind IS NOT NULL WITH a ORDER BY a.id LIMIT 40 "
+        "SET a.kind = 'crypto'"
+    )
+    second = run_training(workspace)
+    assert set(second.classes) == {*first.classes, "crypto"}
+    promoted = run_promotion(workspace, second.version, "a new kind of account")
+    assert "classes: crypto came" in promoted.differences
+    grown.arrive(grown.later[0])
+    done = run_scoring(workspace)
+    assert (done.run.model, done.evaluated > 0) == (second.version, True)
+    back = run_rollback(workspace, "not yet")
+    assert "classes: crypto went" in back.differences
+    grown.reveal(grown.later[0].nodes)
+    run_audit(workspace)
+    grown.arrive(grown.later[1])
+    assert run_scoring(workspace).run.model == first.version
+    assert run_verification(workspace).problems == ()
 
 
 @sqlite

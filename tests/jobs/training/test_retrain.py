@@ -1,6 +1,7 @@
 """Scheduled trainings: what makes one due, that runs go on beside it, and the rule of promotion."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 from sqlalchemy import update
@@ -9,6 +10,7 @@ from ringfence.connector.errors import ConfigError
 from ringfence.connector.store import tables
 from ringfence.connector.store.lifecycle.activations import activations_of
 from ringfence.connector.store.models import manifest_of
+from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY, WHY_KEY, retraining_need
@@ -59,6 +61,18 @@ def test_what_makes_a_training_due(record):
     with store.transaction() as connection:
         connection.execute(update(tables.prediction).values(labelled_ns=since))
     assert need(record, **{**asked, "alarms": ["drift"], "new_classes": 5}).due
+
+
+@pytest.mark.parametrize(("began", "due"), [(100, True), (250, False)])
+def test_an_alarm_that_fires_while_a_version_trains_makes_the_next_training_due(
+    record, monkeypatch, began, due
+):
+    """It trains from 100, or from 250, to 300; the alarm fires since 200."""
+    newest = SimpleNamespace(manifest={BEGAN_KEY: began}, trained_ns=300)
+    alarm = SimpleNamespace(rule="drift", state="firing", since_ns=200)
+    monkeypatch.setattr(ProjectQueries, "models", lambda _self: [newest])
+    monkeypatch.setattr(ProjectQueries, "alarms", lambda _self: [alarm])
+    assert need(record, when=["alarm"]).due == due
 
 
 def test_a_rule_that_does_not_exist_is_refused(tmp_path):

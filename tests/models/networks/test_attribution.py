@@ -55,9 +55,9 @@ class Typed(torch.nn.Module):
         (self.label, *_), kinds = metadata
         last = [kind for kind in kinds if kind[2] == self.label]
         first = {k: pyg.SAGEConv((in_features[k[0]], in_features[k[2]]), hidden) for k in kinds}
-        self.first = pyg.nn.HeteroConv(first, aggr="sum")
+        self.first = pyg.HeteroConv(first, aggr="sum")
         second = {kind: pyg.SAGEConv((hidden, hidden), classes) for kind in last}
-        self.second = pyg.nn.HeteroConv(second, aggr="sum")
+        self.second = pyg.HeteroConv(second, aggr="sum")
 
     def forward(self, x_dict, edge_index_dict):
         rows = {name: one.relu() for name, one in self.first(x_dict, edge_index_dict).items()}
@@ -71,7 +71,7 @@ class Attentive(torch.nn.Module):
         super().__init__()
         widths = in_features["Shop"], in_features["Order"]
         layer = pyg.GATConv(widths, classes, add_self_loops=False)
-        self.layer = pyg.nn.HeteroConv({("Shop", "rev_AT", "Order"): layer}, aggr="sum")
+        self.layer = pyg.HeteroConv({("Shop", "rev_AT", "Order"): layer}, aggr="sum")
 
     def forward(self, x_dict, edge_index_dict):
         return self.layer(x_dict, edge_index_dict)["Order"]
