@@ -29,6 +29,7 @@ JOBS: dict[str, dict[str, str]] = {
         "training": "train",
         "lifecycle": "promote, roll back",
         "scoring": "score, rescore",
+        "engines": "here, or on Ray",
         "auditing": "coverage, alarms",
         "integrity": "verify, reconcile",
     },
@@ -70,8 +71,8 @@ ROOMS: dict[str, list[str]] = {
     "migrations": ["sql", "cypher"],
 }
 WITHOUT_TORCH = (
-    "auditing", "config", "dashboard", "explanation", "integrity", "lifecycle", "project",
-    "report", "schedule", "scoring", "setup", "views", "worklist",
+    "auditing", "config", "dashboard", "engines", "explanation", "integrity", "lifecycle",
+    "project", "report", "schedule", "scoring", "setup", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """

@@ -29,7 +29,7 @@ from ringfence.jobs.cli.commands.record import (
 )
 from ringfence.jobs.cli.commands.runs import audit, rescore, schedule, score, status
 from ringfence.jobs.cli.commands.samples import demo, neo4j, reproduce, sample
-from ringfence.jobs.cli.commands.setup import doctor, init, migrate
+from ringfence.jobs.cli.commands.setup import doctor, init, migrate, partition
 from ringfence.jobs.cli.exit_codes import MEANINGS, ExitCode
 
 VERBS: dict[str, ModuleType] = {
@@ -44,6 +44,7 @@ VERBS: dict[str, ModuleType] = {
     "score": score,
     "audit": audit,
     "advise": advise,
+    "partition": partition,
     "schedule": schedule,
     "status": status,
     "reconcile": reconcile,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field
 
@@ -14,6 +15,33 @@ class EngineSettings(Section):
 
     folder: Path = Field(
         Path(".ringfence"), description="Models, mirror, embedded server; relative to this file."
+    )
+    kind: Literal["local", "ray"] = Field(
+        "local",
+        description="Where the forward pass runs: `local` in this process; `ray` (extra `ray`) on "
+        "workers that each hold a part of the graph, with the same bits. For graphs that one "
+        "machine's memory can't hold; not faster on one machine (docs/scaling.md).",
+    )
+    partitions: int = Field(
+        2, ge=1, le=1_024, description="`ray`: how many workers share the graph's rows."
+    )
+    address: str = Field(
+        "",
+        description="`ray`: address of an existing cluster, as host:port; empty: one is started on "
+        "this machine for the command and ended with it.",
+    )
+    worker_folder: Path | None = Field(
+        None,
+        description="`ray`: folder on each worker's own disk for its partition; without it the "
+        "same path as on this machine.",
+    )
+    worker_memory_mb: int | None = Field(
+        None, ge=1, description="`ray`: memory that each worker is scheduled with."
+    )
+    object_store_mb: int = Field(
+        256,
+        ge=80,
+        description="`ray`: shared memory for rows in transit, of a cluster that is started here.",
     )
     overlap_seconds: float = Field(
         5.0,

@@ -23,6 +23,7 @@ from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.shadow.consulted import shadowed_runs
 from ringfence.connector.store.shadow.sets import ShadowRun, record_shadow
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.folders import SHADOW_TABLES
 from ringfence.jobs.project.model_inputs import require_mapping
@@ -103,7 +104,7 @@ def _evaluate(
     )  # fmt: skip
     if conformal.nonempty:
         evaluated = replace(evaluated, result=fill_empty_sets(evaluated.result)[0])
-    inference.close_tables(tables, model, mirror)
+    engine_of(workspace.settings.engine).close_tables(tables, model, mirror)
     sets = predictions(mirror, due.rows, evaluated.result, evaluated.degree, model.classes)
     row = ShadowRun(
         version=version,

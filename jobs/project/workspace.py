@@ -27,6 +27,7 @@ from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.trail.keys import KeySource, current_key, settle_next_key
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.engines.registry import hold_engines
 from ringfence.jobs.project.audit_store import key_source, open_audit, secret_text
 from ringfence.jobs.project.folders import MIRROR, MODELS, TABLES, project_folder
 
@@ -144,6 +145,7 @@ def open_workspace(
 ) -> Iterator[Workspace]:
     """Open graph and store; an embedded server that isn't running yet runs for the block."""
     with ExitStack() as stack:
+        stack.enter_context(hold_engines())
         graph = stack.enter_context(open_graph(settings, download))
         store = stack.enter_context(open_audit(settings))
         yield Workspace(settings, settings.mapping(), graph, store)

@@ -18,6 +18,7 @@ from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, members
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_files import SavedModel
@@ -93,7 +94,7 @@ def run_trade_off(
         graph = inference.inference_graph(mirror, workspace.mapping)
         scores = score_rows(workspace, model, mirror, graph, rows, terms).scores
         save_graph(workspace, mirror)
-        inference.close_tables(workspace.tables, model, mirror)
+        engine_of(workspace.settings.engine).close_tables(workspace.tables, model, mirror)
     of_class = np.array([one.class_index for one in labelled], np.int64)
     priors = np.bincount(of_class, minlength=len(model.classes)) / len(of_class)
     many = sum(one.class_index == place for one in calibration)

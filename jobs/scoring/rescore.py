@@ -14,6 +14,7 @@ from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rescores import record_rescores
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import require_mapping
@@ -72,7 +73,7 @@ def run_rescoring(
         alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
         save_graph(workspace, mirror)
-        inference.close_tables(workspace.tables, model, mirror)
+        engine_of(workspace.settings.engine).close_tables(workspace.tables, model, mirror)
     sets = {prediction.node_key: prediction.classes for prediction in later}
     return RescoreReport(reason, model.version, sets)
 

@@ -17,13 +17,13 @@ from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.lifecycle.shadow import ShadowReport, shadow_run
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.apply import apply
 from ringfence.jobs.scoring.corrections import correct_some
 from ringfence.jobs.scoring.due import DueNodes
@@ -106,7 +106,7 @@ def run_scoring(
             read.mirror.evaluated[due.rows] = True
             read.mirror.seq = seq
         save_graph(workspace, read.mirror)
-        inference.close_tables(workspace.tables, model, read.mirror)
+        engine_of(workspace.settings.engine).close_tables(workspace.tables, model, read.mirror)
         stopwatch.lap("save mirror")
         shadow = None
         if seq is not None:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror import Mirror
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.promise import PromiseTerms
@@ -57,7 +58,8 @@ def score_rows(
         near = neighbourhood(inference.inner_graph(graph, workspace.mapping), wanted)
     rows = wanted if near is None else near.rows
     folder = workspace.tables if tables is None else tables
-    passed = inference.outputs_at(folder, model, mirror, workspace.mapping, graph, rows)
+    engine = engine_of(workspace.settings.engine)
+    passed = engine.outputs_at(folder, model, mirror, workspace.mapping, graph, rows)
     probabilities = softmax64(passed.logits)
     u = uniforms_of(mirror, rows, model.manifest["seed"])
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)

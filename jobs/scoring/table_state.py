@@ -42,13 +42,14 @@ def write_state(place: Path, state: dict[str, Any]) -> None:
 def closed_state(place: Path, mirror: Mirror) -> dict[str, Any]:
     """The state of tables that a finished run left for this mirror or an earlier state of it."""
     state = read_state(place)
-    usable = (
-        bool(state)
-        and not state["open"]
-        and state["boot"] == boot_id() != ""
-        and state["version"] <= mirror.version
+    return state if state and still_valid(state, mirror.version) else {}
+
+
+def still_valid(state: dict[str, Any], version: int) -> bool:
+    """Whether a finished run left this state since the machine started, and not a later one."""
+    return bool(
+        not state["open"] and state["boot"] == boot_id() != "" and state["version"] <= version
     )
-    return state if usable else {}
 
 
 def close_state(place: Path, mirror: Mirror) -> None:

@@ -12,6 +12,7 @@ from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.workspace import open_graph
+from ringfence.jobs.setup.checks.engine import check_engine
 from ringfence.jobs.setup.checks.graph import check_graph
 from ringfence.jobs.setup.checks.schedule import check_schedule
 from ringfence.jobs.setup.checks.store import check_store
@@ -29,6 +30,7 @@ def run_doctor(
         return [from_error(error)]
     findings = [Finding("ok", "the configuration can be read"), *check_schedule(settings)]
     findings += check_telemetry(settings)
+    findings += check_engine(settings)
     with ExitStack() as stack:
         findings += _check_neo4j(settings, stack, download)
         findings += _check_audit_store(settings, stack)

@@ -26,6 +26,7 @@ from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
 from ringfence.connector.store.models import manifest_of, members
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.lifecycle.comparison import compare_by, result_json
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.holdout import MIN_NODES, holdout_of
@@ -237,7 +238,7 @@ def version_outcome(
         done = evaluate_rows(
             aside, model, mirror, list(living.members), graph, nodes.rows, Stopwatch()
         )
-        passed = inference.outputs_at(
+        passed = engine_of(workspace.settings.engine).outputs_at(
             aside.tables, model, mirror, workspace.mapping, graph, nodes.rows
         )
     chances = align(softmax64(passed.logits), model.classes, nodes.classes)

@@ -40,9 +40,21 @@ class APPNPPlan(MLPPlan):
         origin = second[: len(near.rows)]
         before, after = origin.copy(), np.empty_like(origin)
         for _ in range(self.steps):
-            pool(
-                kernels.walk, near.offsets, near.offsets, near.sources, scale,
-                self.teleport, origin, before, after,
-            )  # fmt: skip
+            self.step(near, scale, origin, before, after, pool)
             before, after = after, before
         return before
+
+    def step(
+        self,
+        near: Incoming,
+        scale: Float32s,
+        origin: Float32s,
+        before: Float32s,
+        after: Float32s,
+        pool: Pool,
+    ) -> None:
+        """Fill `after` with z_k at the rows of `near` from `before`, z_{k-1} of all they read."""
+        pool(
+            kernels.walk, near.offsets, near.offsets, near.sources, scale,
+            self.teleport, origin, before, after,
+        )  # fmt: skip

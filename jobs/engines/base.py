@@ -1,0 +1,42 @@
+"""What an engine is: outputs of a model at rows of a mirror, and the end of what it keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.scoring.typed_inference import ForwardPass
+from ringfence.models.inference import InferenceGraph
+
+
+class Engine(Protocol):
+    """Computes forward passes; every engine gives the same bits."""
+
+    def outputs_at(
+        self,
+        folder: Path,
+        model: SavedModel,
+        mirror: Mirror,
+        mapping: GraphMapping,
+        graph: InferenceGraph,
+        wanted: NDArray[np.int64],
+    ) -> ForwardPass:
+        """Return the network's outputs on the graph as it is now, at `wanted`.
+
+        `folder` is where this project keeps what a pass leaves for the next.
+        """
+        ...
+
+    def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
+        """Let the next run use what this one kept: the mirror that it belongs to is saved."""
+        ...
+
+    def close(self) -> None:
+        """End all that the engine started."""
+        ...

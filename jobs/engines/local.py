@@ -1,0 +1,42 @@
+"""The engine of one machine: passes are computed in this process."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.config.engine import EngineSettings
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.typed_inference import ForwardPass
+from ringfence.models.inference import InferenceGraph
+
+
+class LocalEngine:
+    """Keeps tables in the project's folder; see `jobs.scoring.inference`."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        self.settings = settings
+
+    def outputs_at(
+        self,
+        folder: Path,
+        model: SavedModel,
+        mirror: Mirror,
+        mapping: GraphMapping,
+        graph: InferenceGraph,
+        wanted: NDArray[np.int64],
+    ) -> ForwardPass:
+        """Return the network's outputs on the graph as it is now, at `wanted`."""
+        return inference.outputs_at(folder, model, mirror, mapping, graph, wanted)
+
+    def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
+        """Close the tables of this run: the mirror that they belong to is saved."""
+        inference.close_tables(folder, model, mirror)
+
+    def close(self) -> None:
+        """Nothing was started."""

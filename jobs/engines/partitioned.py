@@ -1,0 +1,108 @@
+"""An engine of partitions: who owns which row, passes over all of them, and workers that died."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.connector.errors import ConfigError, ServerError
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mirror import Mirror
+from ringfence.jobs.engines.divided_pass import DividedPass
+from ringfence.jobs.engines.ownership_file import owners_of
+from ringfence.jobs.engines.workers import WorkerLost, Workers
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.scoring.typed_inference import ForwardPass
+from ringfence.models.inference import InferenceGraph, InferencePlan
+
+ATTEMPTS = 3  # of a pass whose workers die
+
+
+class PartitionedEngine:
+    """Passes over the partitions of some workers; `kind` names it in notes and errors."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.lost = 0
+
+    def open_workers(self, folder: Path) -> Workers:
+        """Return the workers of a project, started where they are not running."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End the workers."""
+        raise NotImplementedError
+
+    def outputs_at(
+        self,
+        folder: Path,
+        model: SavedModel,
+        mirror: Mirror,
+        mapping: GraphMapping,
+        graph: InferenceGraph,
+        wanted: NDArray[np.int64],
+    ) -> ForwardPass:
+        """Return the network's outputs on the graph as it is now, at `wanted`.
+
+        A pass whose workers die begins again: those that live keep what they had made, the others
+        are filled from the mirror.
+        """
+        plan = self._plan(model, mirror)
+        workers = self.open_workers(folder)
+        owners = owners_of(folder, mirror.epoch, graph, workers.count)
+        name = f"{model.version}-{mirror.epoch}"
+        for _ in range(ATTEMPTS):
+            one = DividedPass(workers, name, plan, graph, mirror.features, owners)
+            try:
+                logits = one.run(wanted)
+            except WorkerLost as lost:
+                self.lost, reason = self.lost + 1, str(lost)
+                workers.revive()
+                continue
+            return ForwardPass(logits, self._sentence(one, mirror))
+        raise ServerError(
+            found=f"workers of the {self.kind} engine died in {ATTEMPTS} passes: {reason}",
+            needed="workers that live through a pass: memory and disk for their partitions",
+            next_step='ringfence partition (says what each needs), or [engine] kind = "local"',
+        )
+
+    def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
+        """Let the next run use what the partitions kept: the mirror is saved.
+
+        A worker that is gone by now left its partition open, and the next run fills it again.
+        """
+        workers = self.open_workers(folder)
+        for part in range(workers.count):
+            try:
+                workers.get(workers.call(part, "close_state", mirror.version))
+            except WorkerLost:
+                self.lost += 1
+
+    def _plan(self, model: SavedModel, mirror: Mirror) -> InferencePlan:
+        if mirror.typed is not None:
+            raise self._refusal("a graph of several labels", "a project with one label")
+        plan = model.plan()
+        if plan is None:
+            raise self._refusal(f"the network {model.network}", "GCN, SAGE, GAT, APPNP or MLP")
+        return plan
+
+    def _refusal(self, found: str, needed: str) -> ConfigError:
+        return ConfigError(
+            found=f'[engine] kind = "{self.kind}" can\'t compute {found} yet',
+            needed=f'{needed}, or [engine] kind = "local", which computes every model',
+            next_step='set [engine] kind = "local"',
+        )
+
+    def _sentence(self, one: DividedPass, mirror: Mirror) -> str:
+        count = one.workers.count
+        why = "only what changed was computed again"
+        if one.filled:
+            why = f"{one.filled} of {count} partitions were filled from the mirror"
+        if self.lost:
+            why += f"; {self.lost} times a worker died and the pass began again"
+        return (
+            f"forward pass over {count} partitions ({self.kind}), {one.computed:,} of "
+            f"{mirror.size:,} rows computed, {one.exchanged:,} rows exchanged: {why}"
+        )

@@ -1,0 +1,117 @@
+"""The engine on Ray: partitions are actors of a cluster that exists, or is started here.
+
+A cluster that is started here listens on this machine alone, asks every client for a token that no
+other process is told, sends no usage statistics, and ends with the command; Ray's own reaper ends
+it where the command is killed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import signal
+import socket
+import tempfile
+import zlib
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ringfence.connector.errors import ConfigError, ServerError
+from ringfence.connector.hosts import is_loopback
+from ringfence.jobs.config.engine import EngineSettings
+from ringfence.jobs.engines.ownership_file import ownership_folder
+from ringfence.jobs.engines.partitioned import PartitionedEngine
+from ringfence.jobs.engines.workers import Workers
+
+WORKERS = "ringfence.jobs.engines.ray_workers"
+PROCESSES = Path("/proc")
+# Ray's switch for systems whose firewall asks: addresses are those of loopback, none is reachable.
+ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+ENVIRONMENT = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+
+
+class RayEngine(PartitionedEngine):
+    """Passes over actors; the cluster is found or started by the first pass."""
+
+    def __init__(self, settings: EngineSettings) -> None:
+        super().__init__("ray")
+        if find_spec("ray") is None:
+            raise ConfigError(
+                found='[engine] kind = "ray", but Ray is not installed',
+                needed="the extra `ray`",
+                next_step="pip install 'ringfence[ray]'",
+            )
+        self.settings = settings
+        self._workers: Any = None
+        self._ray: Any = None
+        self._scratch: Path | None = None
+
+    def open_workers(self, folder: Path) -> Workers:
+        """Return the actors of a project."""
+        place = ownership_folder(folder)
+        if self.settings.worker_folder is not None:
+            place = self.settings.worker_folder / _name_of(place)
+        if self._workers is not None and self._workers.folder != place:
+            self._workers.close()
+            self._workers = None
+        if self._workers is None:
+            if self._ray is None:
+                self._connect()
+            self._workers = self._ray.RayWorkers(self.settings, place)
+        opened: Workers = self._workers
+        return opened
+
+    def close(self) -> None:
+        """End the actors, and the cluster where it was started here."""
+        if self._workers is not None:
+            self._workers.close()
+        if self._ray is not None:
+            self._ray.disconnect()
+        self._workers = self._ray = None
+        if self._scratch is not None:
+            _end_processes(self._scratch)
+            shutil.rmtree(self._scratch, ignore_errors=True)
+            self._scratch = None
+
+    def _connect(self) -> None:
+        """Ray reads its environment when it is imported, so it is set before."""
+        settings, wanted = self.settings, dict(ENVIRONMENT)
+        if not settings.address:
+            wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
+            wanted |= ON_LOOPBACK
+            self._scratch = Path(tempfile.mkdtemp(prefix="rf-ray-"))
+        elif is_loopback(settings.address.rpartition(":")[0]):
+            wanted |= ON_LOOPBACK  # Ray would look for a head at this machine's outer address
+        for name, value in wanted.items():
+            os.environ.setdefault(name, value)
+        self._ray = import_module(WORKERS)
+        try:
+            self._ray.connect(settings, self._scratch)
+        except (OSError, RuntimeError, ValueError) as error:
+            said = self._ray.first_line(error)
+            self.close()
+            raise ServerError(
+                found=f"Ray can't be reached or started: {said}",
+                needed=f"the cluster at {settings.address}"
+                if settings.address
+                else f"{settings.object_store_mb} MB of shared memory, and free ports on loopback",
+                next_step='check [engine] address and RAY_AUTH_TOKEN, or set kind = "local"',
+            ) from None
+
+
+def _name_of(folder: Path) -> str:
+    """A name that no other project has which shares the disk of a worker."""
+    owner = zlib.crc32(f"{socket.gethostname()}:{folder.resolve()}".encode())
+    return f"{folder.parent.name}-{folder.name}-{owner:08x}"
+
+
+def _end_processes(scratch: Path) -> None:
+    """End what a cluster that failed to start, or to stop, left: its folder is in each command."""
+    for place in PROCESSES.glob("[0-9]*"):
+        with suppress(OSError):
+            if os.fsencode(scratch) in (place / "cmdline").read_bytes():
+                os.kill(int(place.name), signal.SIGKILL)

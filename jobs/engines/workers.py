@@ -1,0 +1,35 @@
+"""Workers of a divided pass, whoever runs them: calls by name, answers as handles until wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+
+class WorkerLost(Exception):
+    """A worker died, or its machine: what it held is gone, or can't be trusted."""
+
+
+class Workers(Protocol):
+    """Partition hosts (see `partition_host`), one per partition.
+
+    A handle may be given to another call in the place of a value: it goes from worker to worker and
+    never through the caller.
+    """
+
+    @property
+    def count(self) -> int:
+        """How many partitions there are."""
+        ...
+
+    def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
+        """Begin a method of one host; return a handle for each of its answers."""
+        ...
+
+    def get(self, handles: Sequence[Any]) -> list[Any]:
+        """Wait for answers; raise `WorkerLost` where one will never come."""
+        ...
+
+    def revive(self) -> None:
+        """Replace the hosts that are gone by empty ones."""
+        ...

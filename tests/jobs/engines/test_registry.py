@@ -1,0 +1,46 @@
+"""Engines by name: closed with the last project, and Ray only where it is asked for."""
+
+import subprocess
+import sys
+
+import numpy as np
+
+from ringfence.jobs.config.engine import EngineSettings
+from ringfence.jobs.engines import registry
+from ringfence.jobs.scoring import inference
+from tests.jobs.scoring.test_inference import MAPPING, Line
+
+
+def test_scoring_by_the_single_machine_imports_no_ray():
+    code = (
+        "import sys; from ringfence.jobs.scoring import score; "
+        "from ringfence.jobs.engines import registry; "
+        "from ringfence.jobs.config.engine import EngineSettings; "
+        "registry.engine_of(EngineSettings()); print('ray' in sys.modules)"
+    )
+    told = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True
+    )
+    assert told.stdout.strip() == "False"
+
+
+def test_settings_that_change_close_the_engine_of_before(tmp_path):
+    one = registry.engine_of(EngineSettings())
+    assert registry.engine_of(EngineSettings()) is one
+    assert registry.engine_of(EngineSettings(read_rows=5)) is not one
+    line = Line(tmp_path)
+    rows, found = line.score(np.arange(5))
+    graph = inference.inference_graph(line.mirror, MAPPING)
+    again = registry.engine_of(EngineSettings()).outputs_at(
+        tmp_path / "other", line.model, line.mirror, MAPPING, graph, rows
+    )
+    assert np.array_equal(found.logits, again.logits)
+
+
+def test_engines_end_with_the_last_one_that_holds_them():
+    registry.close_engines()
+    with registry.hold_engines():
+        with registry.hold_engines():
+            one = registry.engine_of(EngineSettings())
+        assert registry.engine_of(EngineSettings()) is one  # another job goes on with it
+    assert not registry._open
