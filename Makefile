@@ -13,7 +13,7 @@ USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
+.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
   screenshots docs notebooks lock clean
 
 help: ## this list
@@ -21,6 +21,9 @@ help: ## this list
 
 demo: $(VENV)/.demo ## run everything once on a sample graph, ending with the dashboard
 	$(BIN)/ringfence demo
+
+story: $(VENV)/.demo ## the life of a model on the sample graph: drift, alarm, candidate, promotion, rollback
+	$(BIN)/ringfence demo --story
 
 test: lint ## the suite but for what takes minutes (test-slow), against real Neo4j, SQLite and PostgreSQL
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(USUAL_LANE)" -n $(WORKERS) --dist worksteal $(ARGS)
