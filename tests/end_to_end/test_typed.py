@@ -241,6 +241,7 @@ class Net(torch.nn.Module):
 """
 
 
+@pytest.mark.filterwarnings("ignore:There exist node types")  # PyG's, of a module's last layer
 def test_a_users_own_module(graph, make, tmp_path, monkeypatch):
     (tmp_path / "own_typed_net.py").write_text(OWN)
     monkeypatch.syspath_prepend(tmp_path)
