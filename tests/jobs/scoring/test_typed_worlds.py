@@ -1,0 +1,168 @@
+"""Random typed graphs from raw values to outputs: what is kept between runs changes no bit."""
+
+import json
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ringfence.connector.keys import encode_key
+from ringfence.connector.mapping import (
+    ColumnMapping,
+    GraphMapping,
+    NodeMapping,
+    RelationMapping,
+    TypedMapping,
+)
+from ringfence.connector.mirror.typed import (
+    RawBlock,
+    context_key,
+    create_typed,
+    load_typed,
+    save_typed,
+)
+from ringfence.connector.neo4j.read.incremental import RelationshipBlock
+from ringfence.connector.neo4j.read.typed.values import plain_column
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.network_inputs import Scaling
+from ringfence.jobs.project.typed_inputs import fit_encoders, schema_of
+from ringfence.jobs.scoring import typed_inference
+from ringfence.jobs.scoring.inference import close_tables, inference_graph, outputs_at
+from ringfence.models.inference.typed import kept_sums
+from ringfence.models.networks.typed_factory import build_typed
+from tests.typed_worlds import CLASSES, Change, World, steps, worlds
+
+IDENTITY = "world"
+NOTHING = np.empty(0, np.float32)
+
+
+@pytest.fixture(autouse=True)
+def _small_hubs(monkeypatch):
+    """Keep the sums of nearly all context nodes: random graphs are small."""
+    monkeypatch.setattr(kept_sums, "MIN_SOURCES_TO_KEEP", 2)
+
+
+def mapping_of(world):
+    first = world.mapping.nodes[0]
+    return GraphMapping(
+        first.label, first.key, (), False, "the class", "", "zoned", (), world.mapping
+    )
+
+
+def block(world, label, keys):
+    """Nodes of a label as a read brings them."""
+    rows = [world.nodes[label, key] for key in keys]
+    columns = [plain_column([row[name] for row in rows]) for name in world.kinds[label]]
+    classes = [world.classes.get(key) if label == 0 else None for key in keys]
+    typed = [context_key(label, encode_key(key)) for key in keys]
+    return RawBlock(label, typed, columns, classes, np.zeros(len(keys), np.int64))
+
+
+def rows_of(typed, nodes):
+    return typed.base.find([context_key(label, encode_key(key)) for label, key in nodes])
+
+
+def ends_of(typed, world, relations):
+    ends = [
+        [*rows_of(typed, [(one.source, a), (one.target, b)]).tolist(), at]
+        for at, a, b in relations
+        for one in [world.mapping.relations[at]]
+    ]
+    return np.array(ends, np.int64).reshape(-1, 3).T
+
+
+def take_in(typed, world, change):
+    """Bring a change to the mirror, as the reader does."""
+    typed.base.advance()
+    if change.parted:
+        there = ends_of(typed, world, change.parted)
+        typed.base.remove_relationships(there)
+    if change.removed:
+        typed.remove_nodes(rows_of(typed, change.removed))
+    for label in range(len(world.kinds)):
+        typed.update_nodes(block(world, label, [k for at, k in change.altered if at == label]))
+        typed.add_nodes(block(world, label, [k for at, k in change.added if at == label]))
+    for at, a, b in change.joined:
+        one = world.mapping.relations[at]
+        source, target = (
+            context_key(one.source, encode_key(a)),
+            context_key(one.target, encode_key(b)),
+        )
+        typed.base.add_block(RelationshipBlock(at, [source], [target]))
+    typed.base.add_relationships([])
+
+
+def model_of(world, typed, layers):
+    """An untrained network with encoders fitted on half of the classified nodes, from its files."""
+    rows = typed.rows_of_label(0)
+    encoders = fit_encoders(typed, world.mapping, rows[::2])
+    schema = schema_of(world.mapping)
+    options = {"hidden": 5, "layers": layers, "degrees": layers == 1}
+    network = build_typed("typed_sage", schema, encoders.widths, 3, seed=1, **options)
+    weights = {name: one.numpy() for name, one in network.state_dict().items()}
+    facts = json.loads(json.dumps({"schema": schema.to_json(), **encoders.facts()}))
+    manifest = {"network": "typed_sage", "classes": CLASSES[:3], "options": options, "typed": facts}
+    return SavedModel(
+        "v1", {**weights, **encoders.arrays()}, Scaling(NOTHING, NOTHING), NOTHING, manifest
+    )
+
+
+def outputs(folder, model, world, typed, wanted):
+    typed.base.typed = typed
+    mapping = mapping_of(world)
+    graph = inference_graph(typed.base, mapping)
+    return outputs_at(folder, model, typed.base, mapping, graph, wanted).logits
+
+
+def replay(world, history, layers, place: Path):
+    """Yield after every step the outputs with kept tables, from nothing, and of a new mirror."""
+    typed = create_typed(place / "mirror", IDENTITY, world.mapping)
+    take_in(typed, world, world.step(40, 5, 0, 0, known=True))
+    model = model_of(world, typed, layers)
+    for number, step in enumerate(history):
+        take_in(typed, world, world.step(*step))
+        wanted = typed.rows_of_label(0)[:: 1 + number % 2]
+        kept = outputs(place / "kept" / "t", model, world, typed, wanted)
+        save_typed(typed, place / "mirror")
+        close_tables(place / "kept" / "t", model, typed.base)
+        anew = outputs(place / f"anew{number}" / "t", model, world, typed, wanted)
+        fresh = create_typed(place / f"mirror{number}", IDENTITY, world.mapping)
+        everyone = Change(list(world.nodes), joined=sorted(world.relations, key=repr))
+        take_in(fresh, world, everyone)
+        rows = fresh.base.find(typed.base.keys.take(wanted.tolist()))
+        yield kept, anew, outputs(place / f"whole{number}" / "t", model, world, fresh, rows)
+        if number % 2:
+            typed.base.typed = None
+            del typed
+            typed = load_typed(place / "mirror", IDENTITY, world.mapping)
+            assert typed is not None
+
+
+@settings(max_examples=12, deadline=None)
+@given(world=worlds(), history=steps, layers=st.sampled_from([1, 2, 3]))
+def test_any_history_of_any_schema_gives_the_outputs_of_a_new_mirror(
+    world, history, layers, tmp_path_factory
+):
+    for kept, anew, whole in replay(world, history, layers, tmp_path_factory.mktemp("world")):
+        assert np.isfinite(kept).all()
+        np.testing.assert_array_equal(kept, anew)
+        np.testing.assert_allclose(kept, whole, rtol=1e-4, atol=1e-4)
+
+
+def test_encoded_rows_that_miss_a_change_are_seen(tmp_path, monkeypatch):
+    """The control: without the mark of changed columns the outputs are those of old values."""
+    nodes = (NodeMapping("a", "k", (ColumnMapping("x", "vector"),)), NodeMapping("b", "k"))
+    mapping = TypedMapping(nodes, (RelationMapping(0, "r", 1),), "the class", "zoned")
+    world = World(mapping, [{"x": "vector"}, {}], random.Random(5))
+    whole = typed_inference._bring_up_to_date
+
+    def forget(kept, typed, graph, encoders):
+        typed.revised = np.where(np.arange(typed.size) < sum(kept.rows), -1, typed.revised)
+        return whole(kept, typed, graph, encoders)
+
+    monkeypatch.setattr(typed_inference, "_bring_up_to_date", forget)
+    results = list(replay(world, [(3, 0, 0, 0), (3, 0, 0, 9)], 2, tmp_path))
+    assert not np.array_equal(results[-1][0], results[-1][1])
