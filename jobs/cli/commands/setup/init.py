@@ -65,10 +65,16 @@ def init(
 
 
 def ask_person(question: str, answers: Sequence[str], proposed: str) -> str:
-    """Ask on the terminal; only one of the answers is taken."""
-    import click
-
-    return str(typer.prompt(question, default=proposed, type=click.Choice(list(answers))))
+    """Ask on the terminal until one of the answers comes; standard output is for the result."""
+    while True:
+        typer.echo(f"{question} ({', '.join(answers)}) [{proposed}]: ", nl=False, err=True)
+        try:
+            answer = input().strip() or proposed
+        except (EOFError, KeyboardInterrupt):
+            raise typer.Abort from None
+        if answer in answers:
+            return answer
+        typer.echo(f"{answer!r} is not one of the answers", err=True)
 
 
 def _no_progress(_what: str, _done: int, _all: int) -> None:
