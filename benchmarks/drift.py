@@ -1,11 +1,12 @@
 """Coverage while the world changes: ways to calibrate side by side.
 
-python -m benchmarks.drift [--quick] [--flights FOLDER] [--repetitions N] [--seeds N]
+python -m benchmarks.drift [--quick] [--flights FOLDER [--typed]] [--repetitions N] [--seeds N]
 
 1. A growing graph with message passing (GCN): stationary, gradual, sudden, seasonal change,
    classes known in a selective order (a rare class at once, the others later), and edges in random
    order that bring the nodes, without and with gradual change.
-2. With --flights, instead: real flights by day, classes known one and seven days late.
+2. With --flights, instead: real flights by day, classes known one and seven days late, with a
+   tabular network; with --typed, seven days late alone, typed SAGE on the graph of five labels.
 
 Every repetition draws graph, split and network anew; ± is one standard error over repetitions.
 """
@@ -22,6 +23,7 @@ import torch
 
 from benchmarks.drift_flights import flights_scores, flights_sequence
 from benchmarks.drift_replay import Ints, Mode, Sequence, replay
+from benchmarks.drift_typed import typed_flights, typed_sequence
 from benchmarks.measuring import keep, show
 from ringfence.models.conformal.evaluate import degrees
 from ringfence.models.networks import GCN
@@ -165,12 +167,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--flights", type=Path)
+    parser.add_argument("--typed", action="store_true")
     parser.add_argument("--repetitions", type=int, default=13)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--only", nargs="+", help="names of worlds")
     options = parser.parse_args()
     torch.set_num_threads(1)
     repetitions = 2 if options.quick else options.repetitions
+    if options.flights and options.typed:
+        measure_typed(options.flights, 2 if options.quick else options.seeds, options.quick)
+        return
     if options.flights:
         measure_flights(options.flights, 2 if options.quick else options.seeds, options.quick)
         return
@@ -191,6 +197,22 @@ def measure_flights(folder: Path, seeds: int, quick: bool) -> None:
         sequences = [flights_sequence(one, delay) for one in networks]
         rows += measure(f"flights, {delay} days late", sequences, flight_modes(), block=7)
     keep("drift_flights", rows, quick, alpha=ALPHA)
+
+
+def measure_typed(folder: Path, seeds: int, quick: bool) -> None:
+    """Measure the flights with typed networks of several seeds, classes seven days late."""
+    part = {"days": 42, "trained": 5_000} if quick else {}
+    graph, networks = typed_flights(folder, seeds, **part)
+    ways = [
+        Mode("frozen"),
+        Mode("window 5,000", 5_000),
+        Mode("window 5,000 + adapt .05", 5_000, 0.05),
+        Mode("window 5,000 + adapt .05, score auto", 5_000, 0.05, score="auto"),
+        Mode("window 5,000 + adapt .02", 5_000, 0.02),
+    ]
+    sequences = [typed_sequence(graph, one, 7) for one in networks]
+    rows = measure("flights, 7 days late, typed", sequences, ways, block=7)
+    keep("drift_typed", rows, quick, alpha=ALPHA)
 
 
 if __name__ == "__main__":

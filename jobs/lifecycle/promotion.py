@@ -34,6 +34,7 @@ from ringfence.jobs.project.session import Session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
 from ringfence.jobs.scoring.due import recorded_policy
+from ringfence.jobs.scoring.table_state import drop_tables
 
 WAIT_SECONDS = 120.0
 ASK_AGAIN_SECONDS = 0.5
@@ -144,6 +145,8 @@ def _take_into_use(
     fault_points.reach("before promotion")
     done: Activation = record_activation(session.writer, version, how, reason)
     fault_points.reach("promoted")
+    drop_tables(workspace.tables, version)
+    drop_tables(workspace.shadow_tables)
     differences = (
         *describe_inputs(before, manifest),
         *describe_changes(

@@ -25,7 +25,6 @@ from ringfence.connector.store.shadow.sets import ShadowRun, record_shadow
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
-from ringfence.jobs.project.folders import SHADOW_TABLES
 from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.promise_check import (
@@ -97,7 +96,7 @@ def _evaluate(
     runs = shadowed_runs(workspace.store, workspace.project, version)
     living = living_set(workspace, model, terms, base, consulted=runs)
     graph = inference.inference_graph(mirror, workspace.mapping)
-    tables = workspace.folder / SHADOW_TABLES
+    tables = workspace.shadow_tables
     evaluated = evaluate_rows(
         workspace, model, mirror, list(living.members), graph, due.rows, Stopwatch(),
         score=partial(score_rows, tables=tables),

@@ -29,7 +29,7 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.engines.registry import hold_engines
 from ringfence.jobs.project.audit_store import key_source, open_audit, secret_text
-from ringfence.jobs.project.folders import MIRROR, MODELS, TABLES, project_folder
+from ringfence.jobs.project.folders import MIRROR, MODELS, SHADOW_TABLES, TABLES, project_folder
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
@@ -67,6 +67,11 @@ class Workspace:
     def tables(self) -> Path:
         """Folder of what the forward pass keeps between runs."""
         return self.folder / TABLES
+
+    @property
+    def shadow_tables(self) -> Path:
+        """Folder of what the forward pass of a candidate keeps between runs."""
+        return self.folder / SHADOW_TABLES
 
     def reader(self, progress: ReadProgress) -> GraphReader:
         """Return how this project reads its graph."""

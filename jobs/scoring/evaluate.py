@@ -51,7 +51,11 @@ from ringfence.jobs.scoring.levels import (
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
 from ringfence.jobs.scoring.promised_strata import NodesToCompare, choose_strata
 from ringfence.jobs.scoring.scored_rows import ScoreRows, score_rows
-from ringfence.jobs.scoring.shift import compare_with_calibration, describe_shift
+from ringfence.jobs.scoring.shift import (
+    columns_to_compare,
+    compare_with_calibration,
+    describe_shift,
+)
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.models.conformal.bands import EXPECTED_IN_LIVING_SETS, EXPECTED_NODES
 from ringfence.models.conformal.evaluate import (
@@ -204,6 +208,7 @@ def evaluate_rows(
         strata if terms.promise != "class" else [],
         seed=model.manifest["seed"] + len(rows),
         weighted=promise.shift,
+        columns=columns_to_compare(workspace.mapping, model, mirror, wanted[:m]),
     )
     also_scores, also_degree = scored.scores[m:], degree[m:]
     return EvaluatedRows(

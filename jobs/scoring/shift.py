@@ -1,7 +1,7 @@
 """Before any class is known: are the nodes of a run like those that it is calibrated with?
 
-Degree, top probability and entropy are compared within what the rule accounts for
-(`models.calibration.comparison`). What is found stands in the run's column `shift`:
+Degree, top probability, entropy and the nodes' own columns are compared within what the rule
+accounts for (`models.calibration.comparison`). What is found stands in the run's column `shift`:
 
     {"compared": [{"name": "degree", "calibration": 4.0, "due": 9.0, "distance": 0.4, "p": 0.002}],
      "level": 0.01, "sentence": "the nodes scored in this run differ from ...",
@@ -12,14 +12,20 @@ Degree, top probability and entropy are compared within what the rule accounts f
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mirror import Mirror
+from ringfence.connector.mirror.typed import TypedMirror
+from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.typed_inputs import MANIFEST_KEY, TypedEncoders
 from ringfence.models.calibration.comparison import (
     LEVEL,
+    ComparedColumn,
     compare_nodes,
     compared_strata,
     describe_differences,
@@ -27,10 +33,63 @@ from ringfence.models.calibration.comparison import (
 from ringfence.models.conformal.evaluate import NodeDegrees
 from ringfence.models.conformal.strata import Stratum
 from ringfence.models.guarantee.law import effective_sample_size
+from ringfence.models.schema import CLASSIFIED
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+MAX_COLUMNS = 12
+"""Columns that are compared beside degree, top probability and entropy: the first by name."""
 MIN_DUE_NODES = 5
 """Fewer due nodes are not compared: no test could tell them apart at the level."""
+
+
+ColumnsAt = Callable[[Ints], list[ComparedColumn]]
+
+
+def columns_to_compare(
+    mapping: GraphMapping, model: SavedModel, mirror: Mirror, rows: Ints
+) -> ColumnsAt:
+    """Return what gives the own columns of some of the nodes `rows`, by their places there.
+
+    Named numbers count one by one. A vector counts as its distance from the mean of the training
+    nodes, in their spreads. With several labels each column of the classified label counts as one
+    number made of what its encoder gives for it, a missing value included.
+    """
+
+    def columns_at(places: Ints) -> list[ComparedColumn]:
+        at = rows[places]
+        if mirror.typed is not None:
+            return _encoded_columns(mirror.typed, model, at)
+        features = np.nan_to_num(mirror.features[at].astype(np.float64))
+        if mapping.features_are_list:
+            apart = (features - model.scaling.mean) / model.scaling.spread
+            far = np.sqrt(np.mean(apart**2, axis=1)) if apart.shape[1] else np.zeros(len(at))
+            name = f"{mapping.features[0]}, distance from the training nodes' mean"
+            return [ComparedColumn(name, far)]
+        names = sorted(range(len(mapping.features)), key=mapping.features.__getitem__)
+        return [
+            ComparedColumn(f"column {mapping.features[one]}", features[:, one])
+            for one in names[:MAX_COLUMNS]
+        ]
+
+    return columns_at
+
+
+def _encoded_columns(typed: TypedMirror, model: SavedModel, rows: Ints) -> list[ComparedColumn]:
+    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY], model.weights)
+    encoded = encoders.encode(typed, CLASSIFIED, rows).astype(np.float64)
+    found, start = [], 1  # behind the constant
+    for name, encoder in encoders.tables[CLASSIFIED].encoders.items():
+        part = encoded[:, start : start + len(encoder.names)]
+        start += len(encoder.names)
+        mixed = part @ np.arange(1.0, part.shape[1] + 1)  # a category's place, a number and a gap
+        found.append(ComparedColumn(f"column {name}", mixed, plain=False))
+    return found[:MAX_COLUMNS]
+
+
+def _number(value: float) -> float | None:
+    """A median as JSON takes it; None where a column has none."""
+    return None if np.isnan(value) else value
 
 
 def compare_with_calibration(
@@ -39,6 +98,7 @@ def compare_with_calibration(
     strata: Sequence[Stratum],
     seed: int,
     weighted: bool,
+    columns: ColumnsAt | None = None,
 ) -> dict[str, Any]:
     """Return the column `shift` of a run.
 
@@ -49,6 +109,7 @@ def compare_with_calibration(
             whose calibration nodes may have other shares of classes than all nodes).
         seed: of the permutations.
         weighted: whether calibration nodes are weighted by the shift of degrees.
+        columns: gives the nodes' own columns at places among calibration and due nodes [n + m].
     """
     n = len(degrees.calibration)
     found = []
@@ -59,6 +120,9 @@ def compare_with_calibration(
             {name: values[n:] for name, values in whole.items()},
             *compared_strata(strata, degrees.calibration, degrees.due),
             seed=seed,
+            columns=None
+            if columns is None
+            else lambda ours, due: columns(np.append(ours, n + due)),
         )
     column: dict[str, Any] = {
         "level": LEVEL,
@@ -66,8 +130,8 @@ def compare_with_calibration(
         "compared": [
             {
                 "name": one.name,
-                "calibration": one.calibration,
-                "due": one.due,
+                "calibration": _number(one.calibration),
+                "due": _number(one.due),
                 "distance": one.distance,
                 "p": one.p_value,
             }

@@ -8,6 +8,7 @@ or that lived through a restart of the machine, are thrown away and made again.
 from __future__ import annotations
 
 import json
+import shutil
 import zlib
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,21 @@ def close_state(place: Path, mirror: Mirror) -> None:
     state = read_state(place)
     if state and state["open"] and state["version"] == mirror.version:
         write_state(place, {**state, "open": False})
+
+
+def drop_tables(folder: Path, version: str = "") -> int:
+    """Remove the tables of all versions but one, which is in use; return how many went.
+
+    A version that comes back has its tables made again from the mirror.
+    """
+    retired = [
+        place
+        for place in (folder.iterdir() if folder.is_dir() else ())
+        if not version or not place.name.startswith(f"{version}-")
+    ]
+    for place in retired:
+        shutil.rmtree(place, ignore_errors=True)
+    return len(retired)
 
 
 def boot_id() -> str:

@@ -36,6 +36,7 @@ from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYP
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
+from ringfence.jobs.scoring.table_state import drop_tables
 from ringfence.jobs.telemetry.traced_run import note_step, traced
 from ringfence.jobs.training.chosen_fit import choose_fit
 from ringfence.jobs.training.class_promise import plan_promise
@@ -155,7 +156,10 @@ class FreshModel:
     def record(self, writer: Writer, promote: str | None = None) -> State:
         """Put it on record; return its state."""
         digest = hashlib.sha256(self.manifest.encode()).hexdigest()
-        return record_model(writer, self.version, self.manifest, digest, self.members, promote)
+        state = record_model(writer, self.version, self.manifest, digest, self.members, promote)
+        if state == "active":
+            drop_tables(self.workspace.tables, self.version)
+        return state
 
     def report(self, state: str, before: str | None, compared: Compared) -> TrainReport:
         """Return what the training did, and track it; `before` is the active model's manifest."""

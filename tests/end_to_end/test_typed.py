@@ -9,6 +9,7 @@ import pytest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load as load_settings
 from ringfence.jobs.integrity.reconcile import run_reconcile
+from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
@@ -274,3 +275,38 @@ def test_damaged_tables_are_made_again(graph, make):
         file.write_bytes(raw)
     assert "damaged (encoded.1)" in report.run.notes[0]
     assert np.isfinite(report.run.threshold)
+
+
+def test_encoded_rows_go_when_a_version_retires_and_come_back_with_it(graph, make):
+    """Dropped when another one is promoted, made again from the mirror after a rollback."""
+    workspace = make()
+    first = run_training(workspace).version
+    graph.run(ORDERS, first=300, count=10, known=False)
+    run_scoring(workspace)
+    before = {file.name: file.read_bytes() for file in workspace.tables.rglob("encoded.*")}
+    assert set(before) == {"encoded.0", "encoded.1", "encoded.2"}
+
+    second = run_training(workspace).version
+    run_promotion(workspace, second, "newer")
+    assert not list(workspace.tables.rglob("encoded.*"))
+    graph.run(ORDERS, first=310, count=10, known=False)
+    run_scoring(workspace)
+    assert {place.name.rpartition("-")[0] for place in workspace.tables.iterdir()} == {second}
+
+    run_rollback(workspace, "the older one was better")
+    assert not list(workspace.tables.iterdir())
+    report = run_scoring(workspace)
+    assert (report.evaluated, report.model) == (0, first)
+    graph.run(ORDERS, first=320, count=10, known=False)
+    report = run_scoring(workspace)
+    assert report.evaluated == 10
+    (place,) = workspace.tables.iterdir()
+    assert place.name.startswith(f"{first}-")
+    again = (place / "encoded.1").read_bytes()
+    assert sorted(chunks(again, 20)) == sorted(chunks(before["encoded.1"], 20))  # the same 20 shops
+
+
+def chunks(raw, rows):
+    """The rows of an encoded file."""
+    width = len(raw) // rows
+    return [raw[at : at + width] for at in range(0, len(raw), width)]

@@ -17,6 +17,9 @@ from ringfence.jobs.views.charts.time_axis import TIME_LABEL, run_names, run_tim
 COLOURS = ("accent", "second", "warn", "muted")
 
 
+MAX_LINES = 6  # of the quantities whose distance was largest
+
+
 def compared_quantities(run: Run) -> dict[str, dict[str, Any]]:
     """Return what a run compared, by the name of the quantity; empty where nothing was."""
     return {one["name"]: one for one in (run.shift or {}).get("compared", ())}
@@ -45,7 +48,12 @@ def comparison_distances(runs: Sequence[Run]) -> Figure:
     """How far each run's nodes lie from its calibration nodes, in every quantity compared."""
     runs = [run for run in thinned(runs) if compared_quantities(run)]
     x, names = run_times(runs), run_names(runs)
-    quantities = dict.fromkeys(name for run in runs for name in compared_quantities(run))
+    largest: dict[str, float] = {}
+    for run in runs:
+        for name, one in compared_quantities(run).items():
+            largest[name] = max(largest.get(name, 0.0), one["distance"])
+    most = sorted(largest, key=lambda name: -largest[name])[:MAX_LINES]
+    quantities = [name for name in largest if name in most]
     lines = tuple(
         Line(
             x,
@@ -60,7 +68,7 @@ def comparison_distances(runs: Sequence[Run]) -> Figure:
         "comparison-distance",
         "Distance of each run's nodes from its calibration nodes",
         "The largest gap between the two distributions (Kolmogorov and Smirnov), from 0 to 1, "
-        "before any class is known. Small runs lie farther apart by chance: the table has the "
-        "p-values.",
+        "before any class is known; of many columns those farthest apart. Small runs lie farther "
+        "apart by chance: the table has the p-values.",
         (Panel("", TIME_LABEL, "distance", lines, y_range=(0.0, 1.0), dates=True),),
     )

@@ -2,9 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
 from ringfence.models.calibration.comparison import (
     LEVEL,
+    ComparedColumn,
     compare_nodes,
     describe_differences,
     false_alarms_per_year,
@@ -57,13 +59,72 @@ def test_a_difference_inside_the_strata_is_reported():
 def test_several_quantities_share_the_level():
     rng = np.random.default_rng(5)
     one = {"degree": rng.poisson(3, 200)}
-    three = {**one, "a": rng.random(200), "b": rng.random(200)}
+    more = {f"column {at}": rng.random(200) for at in range(12)}
     due_one = {"degree": rng.poisson(4, 100)}
-    due_three = {**due_one, "a": rng.random(100), "b": rng.random(100)}
+    due_more = {f"column {at}": rng.random(100) for at in range(12)}
     side = zeros(one["degree"]), zeros(due_one["degree"])
     alone = compare_nodes(one, due_one, *side, 7)[0].p_value
-    together = compare_nodes(three, due_three, *side, 7)[0].p_value
-    assert together == pytest.approx(min(1.0, 3 * alone))
+    together = compare_nodes(one | more, due_one | due_more, *side, 7)[0].p_value
+    assert alone <= together
+    twice = compare_nodes(one | {"again": one["degree"]}, due_one | {"again": due_one["degree"]},
+                          *side, 7)  # fmt: skip
+    assert twice[0].p_value == pytest.approx(alone)  # what says the same costs nothing
+
+
+def test_thirteen_quantities_can_still_differ():
+    """Multiplied p-values of 999 permutations could not reach the level beyond nine quantities."""
+    rng = np.random.default_rng(6)
+    ours = {f"column {at}": rng.normal(size=300) for at in range(13)}
+    theirs = {f"column {at}": rng.normal(size=200) + (at == 5) for at in range(13)}
+    found = compare_nodes(ours, theirs, np.zeros(300, np.int64), np.zeros(200, np.int64), 0)
+    assert [one.name for one in found if one.differs] == ["column 5"]
+
+
+def test_columns_are_asked_for_at_sampled_nodes_alone_and_may_have_no_medians():
+    rng = np.random.default_rng(7)
+    degree, due = rng.poisson(3, 3_000), rng.poisson(3, 2_500)
+    asked = []
+
+    def columns(ours, theirs):
+        asked.extend([len(ours), len(theirs)])
+        values = np.concatenate([np.zeros(len(ours)), rng.integers(0, 2, len(theirs))])
+        return [ComparedColumn("column kind", values, plain=False)]
+
+    found = compare_nodes(
+        {"degree": degree}, {"degree": due}, zeros(degree), zeros(due), 0, columns
+    )
+    assert asked == [1_000, 1_000]
+    assert [one.differs for one in found] == [False, True]
+    assert describe_differences(found).startswith(
+        "the nodes scored in this run differ from those that the promise was measured on: "
+        "column kind; it is not backed"
+    )
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("together", [0.0, 0.9], ids=["independent", "alike"])
+def test_fifteen_quantities_are_reported_as_rarely_as_one(together):
+    """Nodes that are alike, with ties and strata: at most one run in a hundred reports any."""
+    rng, reported, runs = np.random.default_rng(8), 0, 1_000
+    for seed in range(runs):
+        common, band = rng.normal(size=(160, 1)), rng.integers(0, 2, 160)
+        values = together * common + rng.normal(size=(160, 15)) + 2.0 * band[:, None]
+        values[:, 10:] = np.round(values[:, 10:])
+        sides = [{str(at): part[:, at] for at in range(15)} for part in np.split(values, [100])]
+        found = compare_nodes(*sides, band[:100], band[100:], seed)
+        reported += any(one.differs for one in found)
+    assert reported <= binom.ppf(0.999, runs, LEVEL)
+
+
+@pytest.mark.statistics
+def test_without_the_common_level_fifteen_quantities_are_reported_far_too_often():
+    """The control: each quantity tested by itself at the level."""
+    rng, reported, runs = np.random.default_rng(8), 0, 150
+    for seed in range(runs):
+        values = rng.normal(size=(160, 15))
+        one_by_one = [compare(values[:100, at], values[100:, at], seed) for at in range(15)]
+        reported += any(one.differs for one in one_by_one)
+    assert reported > binom.ppf(0.999, runs, LEVEL)
 
 
 def test_sides_without_a_common_stratum_have_nothing_to_compare():
