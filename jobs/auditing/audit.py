@@ -16,7 +16,7 @@ from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import coverage_audits
 from ringfence.connector.records import AlarmState, CoverageRow, KnownClass, NodeGroup, Run
 from ringfence.connector.store import coverage, labels, predictions, runs
-from ringfence.connector.store.calibration.schedule import calibration_schedule
+from ringfence.connector.store.calibration.schedule import calibration_schedule, class_schedules
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
@@ -130,7 +130,17 @@ def count_coverage(
         version: calibration_schedule(store, project, version, share)
         for version, share in shares.items()
     }
-    return coverage_rows(by_run, by_class, by_group, settings.audit.window_runs, schedules)
+    by_own_promise = {tally.model for tally in by_class if tally.promise == "class"}
+    of_classes = {
+        (version, name): schedule
+        for version in sorted(living & by_own_promise)
+        for name, schedule in class_schedules(
+            store, project, version, class_names(store, project)[version], shares[version]
+        ).items()
+    }
+    return coverage_rows(
+        by_run, by_class, by_group, settings.audit.window_runs, schedules, of_classes
+    )
 
 
 def coverage_as_of(settings: Settings, moment: str) -> list[CoverageRow]:

@@ -10,7 +10,13 @@ from typing import Any
 
 from ringfence.connector.records import CoverageRow, Slice
 from ringfence.connector.store.tallies import Tally, Terms
-from ringfence.jobs.auditing.coverage_law import LivingCoverage, Schedules, living_coverage
+from ringfence.jobs.auditing.coverage_law import (
+    ClassSchedules,
+    LivingCoverage,
+    Schedules,
+    living_class_coverage,
+    living_coverage,
+)
 from ringfence.jobs.auditing.summary import (
     Summary,
     is_unweighted,
@@ -31,6 +37,8 @@ NOT_PROMISED = "; the promise is for all nodes together"
 
 
 NO_SCHEDULES: Schedules = {}
+NO_CLASS_SCHEDULES: ClassSchedules = {}
+MAX_CLASS_LAWS = 30  # a law of its own is simulated for each; with more classes the frozen one
 
 
 def coverage_rows(
@@ -39,6 +47,7 @@ def coverage_rows(
     groups: Sequence[Tally],
     window: int,
     schedules: Schedules = NO_SCHEDULES,
+    class_schedules: ClassSchedules = NO_CLASS_SCHEDULES,
 ) -> list[CoverageRow]:
     """Return every row: of each terms in the order of its runs, that of the last run at the end.
 
@@ -46,7 +55,8 @@ def coverage_rows(
     recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
     different runs of one model share its calibration nodes, and each is evaluated once: the law
     for all of them together is taken to be that of one run with the larger m, which is as wide as
-    it can be. Where calibration lives, `schedules` say who calibrated which run (`coverage_law`).
+    it can be. Where calibration lives, `schedules` say who calibrated which run, and
+    `class_schedules` who calibrated the promise of a class (`coverage_law`).
     """
     first = [tally for tally in runs if tally.first]
     by_terms: dict[Terms, list[Tally]] = {}
@@ -61,7 +71,8 @@ def coverage_rows(
             rows += [_row("window", summarise(span), law=law) for span in spans]
         rows += [_total(so_far, law) for so_far in summaries(of_model)]
         last_seq = of_model[-1].seq
-        rows += _named("class", [tally for tally in classes if tally.terms == terms], last_seq)
+        own = [tally for tally in classes if tally.terms == terms]
+        rows += _named("class", own, last_seq, class_schedules)
         rows += _named("group", [tally for tally in groups if tally.terms == terms], last_seq)
     return rows
 
@@ -96,7 +107,12 @@ def without_group(evaluated_by_group: Mapping[str, int], evaluated: int) -> list
     ]
 
 
-def _named(slice_: Slice, tallies: Sequence[Tally], seq: int) -> list[CoverageRow]:
+def _named(
+    slice_: Slice,
+    tallies: Sequence[Tally],
+    seq: int,
+    schedules: ClassSchedules = NO_CLASS_SCHEDULES,
+) -> list[CoverageRow]:
     """Rows of classes or groups; one with a promise of its own is judged as a total is.
 
     A class with an alpha of its own has the same sets at every configured alpha: one row tells all.
@@ -110,7 +126,10 @@ def _named(slice_: Slice, tallies: Sequence[Tally], seq: int) -> list[CoverageRo
         own = promised_alpha(slice_, of_name[-1])
         if own is not None and own != of_name[-1].alpha and not of_name[-1].first:
             continue
-        row = _row(slice_, summarise(of_name), comparisons=comparisons, own=own)
+        law = None
+        if own is not None and comparisons <= MAX_CLASS_LAWS:
+            law = living_class_coverage(of_name, own, schedules)
+        row = _row(slice_, summarise(of_name), comparisons=comparisons, own=own, law=law)
         rows.append(replace(row, seq=seq, name=name))
     return rows
 

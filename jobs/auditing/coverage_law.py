@@ -4,7 +4,9 @@ Frozen calibration has the beta-binomial law, a sum of them in bands (`models.gu
 `stratified`). Where known nodes join the calibration, a single run keeps that law, since its nodes
 are judged by one set of calibration nodes; several runs together have a narrower one. Where the
 level adapts, every row has another. Both are simulated from the calibration on record
-(`models.guarantee.living_law`).
+(`models.guarantee.living_law`). A class with a promise of its own has the law of its own nodes, of
+those that calibrate it and of its own level. Groups, and all nodes together under such a promise,
+are held to the frozen law, which is wider.
 """
 
 from __future__ import annotations
@@ -22,6 +24,9 @@ from ringfence.models.guarantee.verdict import UsualCoverage
 
 Schedules = Mapping[str, Sequence[CalibratedRun]]
 """Model -> the calibration of its runs, oldest first."""
+
+ClassSchedules = Mapping[tuple[str, str], Sequence[CalibratedRun]]
+"""Model and class -> who calibrated the promise of that class, in each run of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +71,49 @@ def living_coverage(
         return None
     known = {tally.seq: tally for tally in every_run if tally.model == last.model}
     known |= {tally.seq: tally for tally in of_terms}
+    return _simulated(of_terms, known, schedule, last.alpha)
+
+
+def living_class_coverage(
+    of_class: Sequence[Tally], alpha: float, schedules: ClassSchedules
+) -> LivingCoverage | None:
+    """Return the law of a class with a promise of its own; None where its calibration is frozen.
+
+    Args:
+        of_class: the runs of one terms in which nodes of the class are known, oldest first.
+        alpha: the share of the class that may be missed.
+        schedules: who calibrated its promise.
+    """
+    last = of_class[-1]
+    schedule = schedules.get((last.model, last.name), ())
+    on_record = {one.seq for one in schedule if one.own and one.n_calibration}
+    if not lives(last) or not all(tally.seq in on_record for tally in of_class):
+        return None
+    known = {tally.seq: tally for tally in of_class}
+    return _simulated(of_class, known, schedule, alpha)
+
+
+def _simulated(
+    of_terms: Sequence[Tally],
+    known: Mapping[int, Tally],
+    schedule: Sequence[CalibratedRun],
+    alpha: float,
+) -> LivingCoverage:
+    """The law from who calibrated which run; a run without known nodes answers no level."""
+    last = of_terms[-1]
     place = {one.seq: i for i, one in enumerate(schedule)}
     given = _given(schedule)
     runs = [
-        _living_run(one, known.get(one.seq), place, last.alpha)
+        _living_run(one, known, place, alpha)
         if one.own
-        else LivingRun(known=given[one.seq], training=0)
+        else LivingRun(known=given.get(one.seq, 0), training=0)
         for one in schedule
     ]
     steps = [one.step for one in schedule if one.seq in {tally.seq for tally in of_terms}]
     law = simulate_law(
         runs,
         max(run.training for run in runs),
-        last.alpha,
+        alpha,
         step=steps[-1] if last.adapt else 0.0,
         seed=len(runs),
     )
@@ -87,9 +122,10 @@ def living_coverage(
 
 
 def _living_run(
-    run: CalibratedRun, tally: Tally | None, place: Mapping[int, int], alpha: float
+    run: CalibratedRun, tallies: Mapping[int, Tally], place: Mapping[int, int], alpha: float
 ) -> LivingRun:
     first, last, joined = _joined_places(run, place)
+    tally = tallies.get(run.seq)
     known = tally.counts["known"] if tally is not None else 0
     worth, rounding = _in_strata(tally, alpha)
     return LivingRun(
@@ -98,7 +134,11 @@ def _living_run(
         joined=joined,
         first=first,
         last=last,
-        answered=tuple(place[seq] for seq in run.answered if seq in place),
+        answered=tuple(
+            place[seq]
+            for seq in run.answered
+            if seq in place and seq in tallies and tallies[seq].counts["known"]
+        ),
         worth=worth,
         rounding=rounding,
     )

@@ -65,8 +65,11 @@ created_at = "created_at"
 balance = "use"              # tells more of the class than the others, and is known on arrival
 
 [conformal]
-alpha = 0.1
-rule = "NodeEx"
+alpha = 0.1                  # miss at most 10 % of each kind of account ...
+promise = "class"            # (calibrated among accounts of that kind alone)
+
+[conformal.classes]
+mule = 0.05                  # ... and at most 5 % of mules
 """
 STORY_TOML = (
     PAYMENTS_TOML.replace('project = "demo"', 'project = "story"')

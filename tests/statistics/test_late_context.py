@@ -14,7 +14,7 @@ from ringfence.models.inference.typed import forward_typed
 from ringfence.models.inference.typed.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
-from ringfence.models.scores import aps, softmax64
+from ringfence.models.scores import softmax64, tps
 from ringfence.models.training.typed import train_typed
 from ringfence.models.training.typed_data import select_typed
 from tests.models.inference.typed.histories import History
@@ -64,7 +64,7 @@ def run(seed, cut, waited):
     plan = plan_typed(world.schema, weights)
     wanted = np.concatenate([CALIBRATION, DUE])
     logits = forward_typed(plan, world.graph(), world.features, wanted).logits
-    scores = np.asarray(aps(softmax64(logits), rng.random(len(wanted))))
+    scores = np.asarray(tps(softmax64(logits)))
     known = scores[np.arange(PART), y[CALIBRATION]]
     ones = np.ones(PART, np.int64)
     sets = evaluate(

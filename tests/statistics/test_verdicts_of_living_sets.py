@@ -5,6 +5,8 @@ judged by the functions that scoring uses. Classes are known two runs later, a r
 the calibration and answer the level. One look is taken after each run.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import binom
@@ -96,6 +98,42 @@ def test_verdicts_of_every_mode_err_as_rarely_as_stated(mode, bands):
     assert ever <= at_most(ANYTIME_DELTA, SEQUENCES)
     inside = sum(rows[-1].low <= rows[-1].coverage <= rows[-1].high for rows in totals)
     assert inside >= SEQUENCES - at_most(0.06, SEQUENCES)
+
+
+def class_row(seed, mode, worse_from=RUNS, with_schedule=True):
+    """The row of a class with a promise of its own, which has these nodes and no others."""
+    tallies, schedules = sequence(seed, mode, 1, worse_from)
+    of_runs = [replace(tally, promise="class") for tally in tallies]
+    of_class = [replace(tally, name="rare") for tally in of_runs]
+    given = {("m", "rare"): schedules["m"]} if with_schedule else {}
+    (row,) = [
+        row
+        for row in coverage_rows(of_runs, of_class, (), 10, schedules, given)
+        if row.slice == "class"
+    ]
+    return row
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize("mode", MODES)
+def test_a_class_with_a_promise_of_its_own_is_judged_by_the_law_of_its_mode(mode):
+    well = [class_row(seed, mode) for seed in range(SEQUENCES)]
+    assert all(row.own_promise for row in well)
+    assert sum(row.verdict == "broken" for row in well) <= at_most(BROKEN_P, SEQUENCES)
+    assert sum(row.verdict != "kept" for row in well) <= at_most(WATCH_P, SEQUENCES)
+    inside = sum(row.low <= row.coverage <= row.high for row in well)
+    assert inside >= SEQUENCES - at_most(0.06, SEQUENCES)
+    worse = [class_row(seed, mode, worse_from=RUNS // 2) for seed in range(20)]
+    assert mode == ("frozen", STEP) or sum(row.verdict == "broken" for row in worse) > 10
+
+
+@pytest.mark.statistics
+def test_the_frozen_law_is_too_wide_for_a_class_in_a_growing_set():
+    """The negative control: without who calibrated its promise on record."""
+    both = [[class_row(seed, ("growing", 0.0), with_schedule=given) for given in (False, True)]
+            for seed in range(40)]  # fmt: skip
+    frozen, living = np.mean([[row.high - row.low for row in pair] for pair in both], axis=0)
+    assert living < 0.7 * frozen
 
 
 @pytest.mark.statistics

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection, and_, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import joined, member, model, prediction, run
+from ringfence.connector.store.tables import joined, member, model, prediction, run, threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,60 @@ def calibration_schedule(
     return sorted(found, key=lambda one: one.seq)
 
 
-def _drawn_at_training(connection: Connection, project: str, version: str) -> dict[int, int]:
+def class_schedules(
+    store: Store, project: str, version: str, classes: Sequence[str], calibrating: float = 1.0
+) -> dict[str, list[CalibratedRun]]:
+    """Return who calibrated the promise of each class: `calibration_schedule` of its nodes alone.
+
+    `classes` are those of the version, in the order of its outputs.
+    """
+    joins = (
+        select(joined.c.label, joined.c.seq, joined.c.evaluated_seq, func.count())
+        .where(joined.c.project == project, joined.c.version == version)
+        .group_by(joined.c.label, joined.c.seq, joined.c.evaluated_seq)
+    )
+    sizes = (
+        select(threshold.c["class"], threshold.c.seq, func.sum(threshold.c.n_calibration))
+        .select_from(threshold)
+        .join(run, and_(run.c.project == threshold.c.project, run.c.seq == threshold.c.seq))
+        .where(threshold.c.project == project, run.c.model == version)
+        .group_by(threshold.c["class"], threshold.c.seq, threshold.c.alpha)
+    )
+    with store.reading() as connection:
+        came = [tuple(row) for row in connection.execute(joins)]
+        held = {(name, int(seq)): int(n) for name, seq, n in connection.execute(sizes)}
+        drawn = [
+            _drawn_at_training(connection, project, version, index) for index in range(len(classes))
+        ]
+    whole = calibration_schedule(store, project, version, calibrating)
+    found = {}
+    for index, name in enumerate(classes):
+        own = [(int(seq), int(origin), int(n)) for label, seq, origin, n in came if label == name]
+        found[name] = [
+            replace(
+                one,
+                n_calibration=held.get((name, one.seq), 0),
+                joined=_joined_until(one.seq, own, drawn[index], calibrating) if one.own else {},
+            )
+            for one in whole
+        ]
+    return found
+
+
+def _joined_until(
+    seq: int, joins: Sequence[tuple[int, int, int]], drawn: Mapping[int, int], calibrating: float
+) -> dict[int, int]:
+    """Evaluating run -> nodes of it that had joined by a run."""
+    so_far: dict[int, float] = dict(drawn)
+    for at, origin, count in joins:
+        if at <= seq:
+            so_far[origin] = so_far.get(origin, 0.0) + calibrating * count
+    return {origin: round(count) for origin, count in so_far.items()}
+
+
+def _drawn_at_training(
+    connection: Connection, project: str, version: str, class_index: int | None = None
+) -> dict[int, int]:
     """Calibration nodes of the training that an earlier version had evaluated, by that run."""
     trained = select(model.c.trained_ns).where(
         model.c.project == project, model.c.version == version
@@ -99,6 +152,8 @@ def _drawn_at_training(connection: Connection, project: str, version: str) -> di
         )
         .group_by(prediction.c.seq)
     )
+    if class_index is not None:
+        query = query.where(member.c.class_index == class_index)
     return {int(seq): int(count) for seq, count in connection.execute(query)}
 
 

@@ -121,7 +121,9 @@ class ConsoleView(ProjectConsoleView):
         """Show runs, coverage, the answer to a query, and what to type next."""
         print_runs(report.runs, "Thresholds move as the graph grows; the naive one does not")
         print_audit(
-            report.audit, "Coverage of the accounts whose kind became known (promised: 90 %)"
+            report.audit,
+            "Coverage of the accounts whose kind became known "
+            "(promised: 95 % of mules, 90 % of each other kind)",
         )
         _print_query(query, report.rows)
         _print_next_steps(self.folder / "ringfence.toml")
