@@ -12,7 +12,7 @@ from ringfence.connector.neo4j.write.rows import Progress, create_rows, join_row
 from ringfence.jobs.samples.accounts import Batch
 from ringfence.models.sample.payments import PaymentGraph
 
-PAYMENTS_TOML = """# The demo's configuration; for your own graph `ringfence init` writes one.
+_GRAPH_TOML = """# The demo's configuration; for your own graph `ringfence init` writes one.
 # Every setting: docs/configuration.md
 project = "demo"
 
@@ -63,7 +63,10 @@ created_at = "created_at"
 
 [graph.columns.Account]
 balance = "use"              # tells more of the class than the others, and is known on arrival
-
+"""
+PAYMENTS_TOML = (
+    _GRAPH_TOML
+    + """
 [conformal]
 alpha = 0.1                  # miss at most 10 % of each kind of account ...
 promise = "class"            # (calibrated among accounts of that kind alone)
@@ -71,9 +74,14 @@ promise = "class"            # (calibrated among accounts of that kind alone)
 [conformal.classes]
 mule = 0.05                  # ... and at most 5 % of mules
 """
+)
 STORY_TOML = (
-    PAYMENTS_TOML.replace('project = "demo"', 'project = "story"')
-    + """calibration_set = "frozen"   # so that nothing but the model version brings coverage back
+    _GRAPH_TOML.replace('project = "demo"', 'project = "story"')
+    + """
+[conformal]
+alpha = 0.1
+rule = "NodeEx"
+calibration_set = "frozen"   # so that nothing but the model version brings coverage back
 
 [model]
 shadow = true                # a candidate scores the accounts of every run too
