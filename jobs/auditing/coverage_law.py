@@ -86,7 +86,7 @@ def living_class_coverage(
     """
     last = of_class[-1]
     schedule = schedules.get((last.model, last.name), ())
-    on_record = {one.seq for one in schedule if one.own and one.n_calibration}
+    on_record = {one.seq for one in schedule if one.own}
     if not lives(last) or not all(tally.seq in on_record for tally in of_class):
         return None
     known = {tally.seq: tally for tally in of_class}

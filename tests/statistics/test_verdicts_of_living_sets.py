@@ -124,7 +124,7 @@ def test_a_class_with_a_promise_of_its_own_is_judged_by_the_law_of_its_mode(mode
     inside = sum(row.low <= row.coverage <= row.high for row in well)
     assert inside >= SEQUENCES - at_most(0.06, SEQUENCES)
     worse = [class_row(seed, mode, worse_from=RUNS // 2) for seed in range(20)]
-    assert mode == ("frozen", STEP) or sum(row.verdict == "broken" for row in worse) > 10
+    assert sum(row.verdict != "kept" for row in worse) > 15
 
 
 @pytest.mark.statistics

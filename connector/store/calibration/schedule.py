@@ -80,7 +80,8 @@ def class_schedules(
 ) -> dict[str, list[CalibratedRun]]:
     """Return who calibrated the promise of each class: `calibration_schedule` of its nodes alone.
 
-    `classes` are those of the version, in the order of its outputs.
+    `classes` are those of the version, in the order of its outputs. A run that has no threshold of
+    a class on record is none of its own.
     """
     joins = (
         select(joined.c.label, joined.c.seq, joined.c.evaluated_seq, func.count())
@@ -109,6 +110,7 @@ def class_schedules(
                 one,
                 n_calibration=held.get((name, one.seq), 0),
                 joined=_joined_until(one.seq, own, drawn[index], calibrating) if one.own else {},
+                own=one.own and (name, one.seq) in held,
             )
             for one in whole
         ]
