@@ -14,6 +14,7 @@ Every repetition draws graph, split and network anew; ± is one standard error o
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ import torch
 from benchmarks.drift_flights import flights_scores, flights_sequence
 from benchmarks.drift_replay import Ints, Mode, Sequence, replay
 from benchmarks.drift_typed import typed_flights, typed_sequence
-from benchmarks.measuring import keep, show
+from benchmarks.measuring import RESULTS, keep, show
 from ringfence.models.conformal.evaluate import degrees
 from ringfence.models.networks import GCN
 from ringfence.models.sample.drift import DriftingGraph, drifting_graph
@@ -170,12 +171,14 @@ def main() -> None:
     parser.add_argument("--typed", action="store_true")
     parser.add_argument("--repetitions", type=int, default=13)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seed", type=int, help="with --typed: this seed alone")
     parser.add_argument("--only", nargs="+", help="names of worlds")
     options = parser.parse_args()
     torch.set_num_threads(1)
     repetitions = 2 if options.quick else options.repetitions
     if options.flights and options.typed:
-        measure_typed(options.flights, 2 if options.quick else options.seeds, options.quick)
+        some = [options.seed] if options.seed is not None else list(range(options.seeds))
+        measure_typed(options.flights, some[:2] if options.quick else some, options.quick)
         return
     if options.flights:
         measure_flights(options.flights, 2 if options.quick else options.seeds, options.quick)
@@ -199,20 +202,52 @@ def measure_flights(folder: Path, seeds: int, quick: bool) -> None:
     keep("drift_flights", rows, quick, alpha=ALPHA)
 
 
-def measure_typed(folder: Path, seeds: int, quick: bool) -> None:
-    """Measure the flights with typed networks of several seeds, classes seven days late."""
-    part = {"days": 42, "trained": 5_000} if quick else {}
-    graph, networks = typed_flights(folder, seeds, **part)
-    ways = [
+def typed_modes() -> list[Mode]:
+    """Ways to calibrate the flights on their graph; the third is as new models run."""
+    return [
         Mode("frozen"),
         Mode("window 5,000", 5_000),
         Mode("window 5,000 + adapt .05", 5_000, 0.05),
         Mode("window 5,000 + adapt .05, score auto", 5_000, 0.05, score="auto"),
         Mode("window 5,000 + adapt .02", 5_000, 0.02),
     ]
-    sequences = [typed_sequence(graph, one, 7) for one in networks]
-    rows = measure("flights, 7 days late, typed", sequences, ways, block=7)
+
+
+def measure_typed(folder: Path, seeds: list[int], quick: bool) -> None:
+    """Measure the flights with typed networks, classes seven days late.
+
+    The table holds every seed that was measured so far: seeds may be run one at a time.
+    """
+    part = {"days": 42, "trained": 5_000} if quick else {}
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    store = RESULTS / "drift_typed.seeds.json"
+    if store.exists() and not quick:
+        found = json.loads(store.read_text(encoding="utf-8"))
+    for seed in seeds:
+        graph, network = typed_flights(folder, seed, **part)
+        sequence, first = typed_sequence(graph, network, 7)
+        found[str(seed)] = {
+            mode.name: replay(sequence, mode, ALPHA, first).summary(7) for mode in typed_modes()
+        }
+        for name, row in found[str(seed)].items():
+            show({"seed": seed, "mode": name, **row})
+    if not quick:
+        store.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    rows = [averaged(mode.name, [one[mode.name] for one in found.values()])
+            for mode in typed_modes()]  # fmt: skip
     keep("drift_typed", rows, quick, alpha=ALPHA)
+
+
+def averaged(mode: str, done: list[dict[str, float]]) -> dict[str, Any]:
+    """Means over seeds with one standard error."""
+    row: dict[str, Any] = {"mode": mode, "repetitions": len(done)}
+    for key in done[0]:
+        values = np.array([one[key] for one in done])
+        row[key] = float(values.mean())
+        row[f"{key}_se"] = (
+            float(values.std(ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+        )
+    return row
 
 
 if __name__ == "__main__":

@@ -95,23 +95,21 @@ class TypedNetwork:
 
 
 def typed_flights(
-    folder: Path, seeds: int, days: int = 275, trained: int = TRAINED
-) -> tuple[FlightGraph, list[TypedNetwork]]:
-    """Train one network per seed and compute the outputs of every day, or of the first ones."""
+    folder: Path, seed: int, days: int = 275, trained: int = TRAINED
+) -> tuple[FlightGraph, TypedNetwork]:
+    """Train a network and compute its outputs of every day, or of the first ones."""
     graph = load(folder)
-    networks = [train(graph, seed, trained) for seed in range(seeds)]
+    network = train(graph, seed, trained)
     for day in range(FIRST_DAY, FIRST_DAY + days):
-        size = graph.first + int(np.searchsorted(graph.days, day, side="right"))
-        now = graph.until(size)
+        now = graph.until(graph.first + int(np.searchsorted(graph.days, day, side="right")))
         back = np.flatnonzero((graph.days > day - DAYS_BACK) & (graph.days <= day))
-        for one in networks:
-            wanted = np.union1d(one.calibration, back)
-            found = forward_typed(one.plan, now, one.features, graph.first + wanted, one.kept)
-            one.rows[day] = wanted
-            one.chances[day] = np.asarray(softmax64(found.logits), np.float32)
-        if (day - FIRST_DAY) % 30 == 0:
-            print(f"day {day - FIRST_DAY} of {days}", flush=True)
-    return graph, networks
+        wanted = np.union1d(network.calibration, back)
+        found = forward_typed(
+            network.plan, now, network.features, graph.first + wanted, network.kept
+        )
+        network.rows[day] = wanted
+        network.chances[day] = np.asarray(softmax64(found.logits), np.float32)
+    return graph, network
 
 
 def typed_sequence(graph: FlightGraph, network: TypedNetwork, delay: int) -> tuple[Sequence, int]:

@@ -155,8 +155,8 @@ def cell(value: Any) -> str:
 
 
 SHARES = (
-    "covered", "covered_se", "worst", "worst_se", "full", "against APS", "worst class", "spread over classes",
-    "size against APS", "worst class against APS, largest loss",
+    "covered", "covered_se", "worst", "worst_se", "full", "against APS", "worst class",
+    "spread over classes", "size against APS", "worst class against APS, largest loss",
 )  # fmt: skip
 """Columns of shares that are shown in per cent."""
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from sqlalchemy import select
 
-from ringfence.connector.store import tables
+from ringfence.connector.store import runs, tables
 from ringfence.connector.store.models import class_names
 from ringfence.jobs.auditing.audit import count_coverage, run_audit
 from ringfence.jobs.config.settings import ConformalSettings
@@ -36,10 +36,10 @@ def rows_of(workspace, table, **where):
         return connection.execute(query).all()
 
 
-def play(grown, workspace, runs=RUNS):
+def play(grown, workspace):
     """Small batches in turn; the classes of a run become known after the next one."""
     known, reports = grown.first.nodes[:0], []
-    for part in list(batches(grown.sample, [300, *[20] * runs]))[1:]:
+    for part in list(batches(grown.sample, [300, *[20] * RUNS]))[1:]:
         grown.arrive(part)
         reports.append(run_scoring(workspace))
         grown.reveal(known)
@@ -59,7 +59,7 @@ def test_a_promise_per_class_in_a_living_window_at_adaptive_levels(grown):
         classes = class_names(workspace.store, "test")[trained.version]
         reports, audit = play(grown, workspace)
         alphas = {name: 0.3 if name == "mule" else 0.2 for name in classes}
-        first, last = reports[0].run, reports[-1].run
+        first, last = (runs.one_run(workspace.store, "test", reports[at].seq) for at in (0, -1))
         assert first.levels["used"][0] == alphas
 
         # nodes of the first runs joined, and each class's level moved by its own misses alone
@@ -110,7 +110,7 @@ def test_weights_by_the_shift_of_degrees_are_recorded_and_used(grown):
         trained = run_training(workspace)
         report = run_scoring(workspace)
         grown.arrive(grown.later[0])
-        run = run_scoring(workspace).run
+        run = runs.one_run(workspace.store, "test", run_scoring(workspace).seq)
         manifest = json.loads(next(workspace.models.glob("*/manifest.json")).read_text())
         assert manifest["promise"]["weights"] == "shift"
         weights = run.shift["weights"]

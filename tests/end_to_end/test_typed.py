@@ -291,12 +291,11 @@ def test_encoded_rows_go_when_a_version_retires_and_come_back_with_it(graph, mak
     assert not list(workspace.tables.rglob("encoded.*"))
     graph.run(ORDERS, first=310, count=10, known=False)
     run_scoring(workspace)
-    assert {place.name.rpartition("-")[0] for place in workspace.tables.iterdir()} == {second}
+    (place,) = workspace.tables.iterdir()
+    assert place.name.startswith(f"{second}-")
 
     run_rollback(workspace, "the older one was better")
     assert not list(workspace.tables.iterdir())
-    report = run_scoring(workspace)
-    assert (report.evaluated, report.model) == (0, first)
     graph.run(ORDERS, first=320, count=10, known=False)
     report = run_scoring(workspace)
     assert report.evaluated == 10
