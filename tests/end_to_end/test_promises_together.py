@@ -48,7 +48,7 @@ def play(grown, workspace):
     return reports, audit
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_promise_per_class_in_a_living_window_at_adaptive_levels(grown):
     settings = with_conformal(
         grown.workspace, promise="class", alpha=0.2, classes={"mule": 0.3},

@@ -277,6 +277,7 @@ def test_damaged_tables_are_made_again(graph, make):
     assert np.isfinite(report.run.threshold)
 
 
+@pytest.mark.long
 def test_encoded_rows_go_when_a_version_retires_and_come_back_with_it(graph, make):
     """Dropped when another one is promoted, made again from the mirror after a rollback."""
     workspace = make()
