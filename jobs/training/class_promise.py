@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from ringfence.jobs.config.settings import Settings
+import numpy as np
+
+from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.promise import PromiseTerms, terms_for_training
 from ringfence.jobs.project.promise_check import require_group, require_promised_classes
+from ringfence.jobs.training.split import Split
 from ringfence.models.calibration.split_shares import ClassShare, class_share
 from ringfence.models.promise.class_alphas import class_alphas
 
@@ -103,3 +106,18 @@ def _describe_score(terms: PromiseTerms) -> list[str]:
         f"score {terms.score} makes sets up to 40 % larger than TPS under a promise per class "
         '(measured); without [conformal] score, or with score = "TPS", it is TPS'
     ]
+
+
+def describe_guarantee(conformal: ConformalSettings, split: Split) -> str:
+    """Say what a promise per class rests on: the calibration nodes of each class."""
+    of_class = np.bincount(
+        split.class_indices[split.calibration], minlength=len(split.classes)
+    ).tolist()
+    named = [f"{name} {count:,}" for name, count in zip(split.classes, of_class, strict=True)]
+    more = len(named) - MAX_NAMED
+    nodes = ", ".join(named[:MAX_NAMED]) + (f" and {more} more classes" if more > 0 else "")
+    own = [f"{name}: {100 * alpha:g} %" for name, alpha in conformal.classes.items()]
+    missed = f"{100 * conformal.first_alpha:g} % of each class are missed"
+    return f"{len(split.calibration):,} calibration nodes ({nodes}): at most {missed}" + (
+        f" ({', '.join(own)})" if own else ""
+    )

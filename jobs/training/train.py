@@ -39,7 +39,7 @@ from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.scoring.table_state import drop_tables
 from ringfence.jobs.telemetry.traced_run import note_step, traced
 from ringfence.jobs.training.chosen_fit import choose_fit
-from ringfence.jobs.training.class_promise import plan_promise
+from ringfence.jobs.training.class_promise import describe_guarantee, plan_promise
 from ringfence.jobs.training.comparison import compare_and_record
 from ringfence.jobs.training.fit import (
     FittedNetwork,
@@ -317,7 +317,9 @@ def _report(
     fitted: FittedNetwork,
     naive: NaiveCalibration,
 ) -> TrainReport:
-    promise = guarantee(len(split.calibration), settings.conformal.first_alpha)
+    promise = guarantee(len(split.calibration), settings.conformal.first_alpha).sentence
+    if settings.conformal.promise == "class":
+        promise = describe_guarantee(settings.conformal, split)
     return TrainReport(
         version=version,
         network=_network_facts(settings, fitted)["network"],
@@ -330,5 +332,5 @@ def _report(
         epochs=fitted.trained.epochs,
         validation_accuracy=fitted.trained.validation_accuracy,
         calibration_accuracy=naive.accuracy,
-        guarantee=promise.sentence,
+        guarantee=promise,
     )

@@ -33,3 +33,8 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
     )
     report = json.loads(again.stdout)
     assert [run["seq"] for run in report["runs"]] == [1, 2, 3]
+    mules = [
+        row for row in report["audit"]["rows"] if (row["slice"], row["name"]) == ("class", "mule")
+    ]
+    assert mules
+    assert all(row["own_promise"] and row["alpha"] == 0.05 for row in mules)
