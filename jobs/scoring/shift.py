@@ -39,6 +39,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_COLUMNS = 12
 """Columns that are compared beside degree, top probability and entropy: the first by name."""
+
+CALENDAR = ("date", "datetime", "time")
+"""Kinds of columns that are not compared: the nodes of one run are of one time by nature."""
 MIN_DUE_NODES = 5
 """Fewer due nodes are not compared: no test could tell them apart at the level."""
 
@@ -53,7 +56,8 @@ def columns_to_compare(
 
     Named numbers count one by one. A vector counts as its distance from the mean of the training
     nodes, in their spreads. With several labels each column of the classified label counts as one
-    number made of what its encoder gives for it, a missing value included.
+    number made of what its encoder gives for it, a missing value included; dates and times are left
+    out.
     """
 
     def columns_at(places: Ints) -> list[ComparedColumn]:
@@ -78,10 +82,12 @@ def columns_to_compare(
 def _encoded_columns(typed: TypedMirror, model: SavedModel, rows: Ints) -> list[ComparedColumn]:
     encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY], model.weights)
     encoded = encoders.encode(typed, CLASSIFIED, rows).astype(np.float64)
-    found, start = [], 1  # behind the constant
-    for name, encoder in encoders.tables[CLASSIFIED].encoders.items():
+    table, found, start = encoders.tables[CLASSIFIED], [], 1  # behind the constant
+    for name, encoder in table.encoders.items():
         part = encoded[:, start : start + len(encoder.names)]
         start += len(encoder.names)
+        if table.choices[name].kind in CALENDAR:
+            continue
         mixed = part @ np.arange(1.0, part.shape[1] + 1)  # a category's place, a number and a gap
         found.append(ComparedColumn(f"column {name}", mixed, plain=False))
     return found[:MAX_COLUMNS]

@@ -31,6 +31,9 @@ from ringfence.jobs.project.network_inputs import Scaling
 from ringfence.jobs.project.typed_inputs import fit_encoders, schema_of
 from ringfence.jobs.scoring import typed_inference
 from ringfence.jobs.scoring.inference import close_tables, inference_graph, outputs_at
+from ringfence.jobs.scoring.shift import columns_to_compare, compare_with_calibration
+from ringfence.models.conformal.evaluate import NodeDegrees
+from ringfence.models.conformal.strata import Stratum
 from ringfence.models.inference.typed import kept_sums
 from ringfence.models.networks.typed_factory import build_typed
 from tests.typed_worlds import CLASSES, Change, World, steps, worlds
@@ -166,3 +169,25 @@ def test_encoded_rows_that_miss_a_change_are_seen(tmp_path, monkeypatch):
     monkeypatch.setattr(typed_inference, "_bring_up_to_date", forget)
     results = list(replay(world, [(3, 0, 0, 0), (3, 0, 0, 9)], 2, tmp_path))
     assert not np.array_equal(results[-1][0], results[-1][1])
+
+
+def test_columns_are_compared_but_for_dates_and_those_that_differ_are_named(tmp_path):
+    columns = {"amount": "number", "kind": "category", "opened": "date"}
+    own = tuple(ColumnMapping(*one) for one in columns.items())
+    mapping = TypedMapping((NodeMapping("a", "k", own),), (), "the class", "zoned")
+    world = World(mapping, [columns], random.Random(3))
+    typed = create_typed(tmp_path / "mirror", IDENTITY, mapping)
+    take_in(typed, world, world.step(300, 0, 0, 0))
+    model = model_of(world, typed, 1)
+    for node in world.step(100, 0, 0, 0).added:
+        world.nodes[node] |= {"kind": None, "opened": None}  # what is missing counts as a value
+        typed.add_nodes(block(world, 0, [node[1]]))
+    typed.base.typed = typed
+    rows = typed.rows_of_label(0)
+    degrees = NodeDegrees(np.ones(300, np.int64), np.ones(100, np.int64), np.array([0, 400]))
+    everyone = [Stratum("", np.arange(300), np.arange(100))]
+    columns_at = columns_to_compare(mapping_of(world), model, typed.base, rows)
+    found = compare_with_calibration({}, degrees, everyone, 0, False, columns_at)
+    assert [one["name"] for one in found["compared"]] == ["degree", "column amount", "column kind"]
+    assert "column kind; it is not backed" in found["sentence"]
+    assert found["compared"][2]["due"] is None  # a category has no median
