@@ -47,7 +47,7 @@ class Table:
         cells = []
         for one in results:
             quality = one.quality if isinstance(one, Sets) else one
-            sets = f"{one.size:.2f} | {one.coverage:.3f}" if isinstance(one, Sets) else " | "
+            sets = f"{one.size:.2f} | {one.coverage:.3f}" if isinstance(one, Sets) else "– | –"
             cells.append(f"{quality.accuracy:.3f} | {quality.auroc:.3f} | {sets}")
         self.lines.append(f"| {way} | {' | '.join(cells)} |")
         print(self.lines[-1], flush=True)
