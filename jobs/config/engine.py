@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from ringfence.jobs.config.section import Section
 
@@ -60,3 +60,10 @@ class EngineSettings(Section):
     lease_seconds: float = Field(
         120.0, gt=0, description="How long a silent process keeps others from scoring."
     )
+
+    @field_validator("worker_folder")
+    @classmethod
+    def _is_absolute(cls, folder: Path | None) -> Path | None:
+        if folder is not None and not folder.is_absolute():
+            raise ValueError("a worker has no folder to begin from: give the whole path")
+        return folder

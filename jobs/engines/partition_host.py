@@ -83,20 +83,27 @@ class PartitionHost:
         self.pool = Pool(threads)
         self.place = self.folder
         self.part: Part | None = None
+        self.is_open = False  # worked on since it was closed
 
     def open(self, name: str, plan: InferencePlan, version: int) -> Standing:
-        """Open what was kept for a model and a numbering of nodes; empty where nothing was."""
+        """Open what was kept for a model and a numbering of nodes; empty where nothing was.
+
+        A partition that another version was worked into, whose mirror was never saved, is emptied.
+        """
         place = self.folder / f"part-{self.number}-of-{self.parts}" / name
         if self.part is None or place != self.place:
-            self.place = place
+            self.place, self.is_open = place, False
             self.part = self._restored(_own_arrays(plan), version)
             if self.part is None:
                 self.part = self._empty(_own_arrays(plan))
+        elif self.is_open and self.part.version != version:
+            return self.forget()
         return self._standing()
 
     def forget(self) -> Standing:
         """Begin anew, with nothing."""
         self.part = self._empty(self._open_part().plan)
+        self.is_open = False
         return self._standing()
 
     def update(self, update: PartUpdate) -> int:
@@ -172,9 +179,11 @@ class PartitionHost:
         fits = bool(state) and "lengths" in state and state["version"] == version
         if fits:
             write_state(self.place, {**state, "open": False})
+            self.is_open = False
         return fits
 
     def _mark_open(self) -> None:
+        self.is_open = True
         write_state(self.place, {"open": True, "version": NEVER_COMPUTED})
 
     def _standing(self) -> Standing:

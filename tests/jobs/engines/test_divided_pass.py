@@ -35,6 +35,7 @@ def differing_bits(name, events, seed, parts):
             one = DividedPass(workers, "v", PLANS[name], graph, history.features, owners)
             whole = forward_whole(PLANS[name], graph, history.features)[wanted]
             found.append(int((one.run(wanted).view(np.int32) != whole.view(np.int32)).sum()))
+            workers.close_states(graph.version)
         return found
 
 
@@ -101,6 +102,7 @@ def test_only_partitions_that_are_needed_are_asked(tmp_path):
     DividedPass(workers, "v", PLANS["gcn"], graph_of(both, 100), features, owners).run(
         np.arange(100)
     )
+    workers.close_states(0)
     workers.calls.clear()
     changed = np.zeros(100, np.int64)
     changed[[3, 9]] = 1

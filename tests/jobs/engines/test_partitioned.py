@@ -94,6 +94,21 @@ def test_a_partition_that_cant_be_trusted_is_filled_again(tmp_path, harm, filled
     assert f"{filled} of 3 partitions were filled" in line.both()
 
 
+def test_workers_that_live_forget_a_run_whose_mirror_was_never_saved(tmp_path):
+    """Its new rows are other nodes now, under the same numbers."""
+    line = DividedLine(tmp_path)
+    line.both()
+    line.finish()
+    line.grow(5, 9)
+    line.both()
+    line.mirror = load(line.folder / "mirror", "graph")
+    line.grow(7, 9)
+    assert "3 of 3 partitions were filled" in line.both()
+    line.finish()
+    line.grow(1, 2)
+    assert "only what changed" in line.both()
+
+
 def test_another_number_of_partitions_divides_anew(tmp_path):
     line = DividedLine(tmp_path)
     line.both()
