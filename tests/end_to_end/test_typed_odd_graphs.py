@@ -110,6 +110,13 @@ def test_long_lists_many_classes_an_empty_label_and_a_hub(graph, workspace):
     assert found
     assert all(one.fix for one in found)
 
+    # a context label vanishes
+    graph.run("MATCH (h:Hub) DETACH DELETE h")
+    graph.run("CREATE (:Thing {id: 990, size: 1.0})")
+    report = run_scoring(opened)
+    assert report.evaluated == 1
+    assert any("no node carries the label Hub" in note for note in report.run.notes)
+
     # the classified label vanishes
     graph.run("MATCH (t:Thing) DETACH DELETE t")
     report = run_scoring(opened)
