@@ -38,7 +38,7 @@ from tests.dashboard.conftest import FLAGS, settings_at
 from tests.dashboard.states import STATES
 
 DESKTOP, PHONE = {"width": 1366, "height": 1200}, {"width": 390, "height": 1300}
-SMALL_DESKTOP, SMALL_PHONE = {"width": 1366, "height": 900}, {"width": 390, "height": 844}
+SMALL_DESKTOP, SMALL_PHONE = {"width": 1366, "height": 900}, {"width": 390, "height": 1500}
 LAST_BOX = """Math.max(0, ...[...document.querySelectorAll('.card, .verdict, .facts, tr')]
   .map(box => Math.ceil(box.getBoundingClientRect().bottom)).filter(y => y < innerHeight - 16))
   || innerHeight - 16"""

@@ -91,7 +91,7 @@ def page_times() -> str:
 PAGES: dict[str, Callable[[], str]] = {
     "comparison.md": comparison,
     "operations.md": sizing,
-    # "speed.md": page_times,
+    "speed.md": page_times,
 }
 
 

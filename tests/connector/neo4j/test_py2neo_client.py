@@ -11,6 +11,7 @@ from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.py2neo_check import compare, open_py2neo
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.docs.page_blocks import blocks_of
 from tests.stores import sqlite
 
 
@@ -88,7 +89,7 @@ def test_a_difference_names_run_node_and_both_values(scored):
 
 
 @sqlite
-def test_notebooks_get_runs_and_sets_as_objects(scored):
+def test_notebooks_get_runs_and_sets_as_objects(scored, neo4j_server, capsys):
     workspace = scored.workspace
     run_audit(workspace)
     with open_py2neo(workspace.settings) as client:
@@ -103,6 +104,11 @@ def test_notebooks_get_runs_and_sets_as_objects(scored):
         account = node_class("Account", "id").match(client.graph, row["id"]).first()
         assert account.set == dict(row["set"])
         assert account.run.seq == 1
+    space = {"workspace": workspace, "password": neo4j_server.password}
+    for block in blocks_of("second-client.md", "python"):  # the page's examples, as they stand
+        told = block.text.replace("bolt://localhost:7687", neo4j_server.uri)
+        exec(compile(told.replace(", 42)", f", {row['id']!r})"), block.page, "exec"), space)
+    assert str(account.set) in capsys.readouterr().out
 
 
 def test_a_wrong_password_and_an_absent_server_are_told_in_our_own_words(neo4j_server):
