@@ -87,7 +87,7 @@ def test_every_page_has_a_sensible_state(state, visiting):
 
 def test_an_empty_project_says_what_to_type_next(tmp_path):
     with open_site(settings_at(tmp_path), None, fill=STATES["empty project"]) as empty:
-        for path, command in {"/": "ringfence audit", "/runs": "ringfence score",
+        for path, command in {"/": "ringfence train", "/runs": "ringfence score",
                               "/worklist": "ringfence train"}.items():  # fmt: skip
             assert command in empty.ask(path).body.decode(), path
         assert empty.ask("/runs/1").status == 404

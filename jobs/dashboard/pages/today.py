@@ -29,13 +29,22 @@ def build(view: PageView) -> Values:
         "slices": [_slice_line(row, row in short) for row in _worst(named, short)],
         "slice_count": sum(1 for row in named if row.known),
         "verdict": total.verdict if total else "not enough known yet",
-        "sentence": as_sentence(total.words) if total else "No audit yet. Run: ringfence audit",
+        "sentence": as_sentence(total.words) if total else _first_step(queries),
         "bias": as_sentence(total.bias_words) if total else "",
         "facts": _facts(queries),
         "range": view.range(),
         "figures": [charts.coverage_per_run(view.series.coverage("run"))],
         "tables": view.tables("alarms", "quarantine", "schedule"),
     }
+
+
+def _first_step(queries: Queries) -> str:
+    """What to type while there is no verdict."""
+    if not queries.models():
+        return "Nothing is trained yet. Run: ringfence train"
+    if not queries.runs(last=1):
+        return "No node has a set yet. Run: ringfence score"
+    return "No audit yet. Run: ringfence audit"
 
 
 def _worst(named: list[RunCoverage], short: list[RunCoverage]) -> list[RunCoverage]:
