@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from ringfence import __version__
 from ringfence.jobs.dashboard.pages import PAGES
-from ringfence.jobs.views.charts.model import Figure
+from ringfence.jobs.views.charts.model import Figure, shortened
 from ringfence.jobs.views.tables import cell
 
 NAVIGATION = tuple((page.address, page.title) for page in PAGES if page.part_of is None)
@@ -33,13 +33,22 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals |= {"navigation": NAVIGATION, "version": __version__, "cell": cell, "tone": tone}
-    found.filters["embedded"] = embedded
+    found.filters |= {"embedded": embedded, "brief": brief}
     return found
 
 
 def render(template: str, **values: Any) -> str:
     """Return a page."""
     return environment().get_template(template).render(**values)
+
+
+def brief(text: Any, most: int = 160) -> str:
+    """Return a text as far as a page has room for it; files have it whole.
+
+    >>> brief("mule"), brief("x" * 200, 3)
+    ('mule', 'xx…')
+    """
+    return shortened(str(text), most)
 
 
 def tone(state: str) -> str:
