@@ -59,7 +59,7 @@ def _demo(browser: Browser, config: Path, folder: Path, key: str | None, parts: 
     settings = load(config)
     with open_workspace(settings) as workspace:
         dashboard = Dashboard(settings, workspace.store, guard_of(settings))
-        node_key = key or decode_key(example_key(dashboard.queries) or "s:")
+        node_key = str(key or decode_key(example_key(dashboard.queries) or "s:"))
         last = dashboard.queries.runs(last=1)[-1].seq
         addresses = {page.name: page.address for page in PAGES}
         addresses["node"] += f"?key={quote(node_key)}"

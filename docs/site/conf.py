@@ -34,6 +34,10 @@ myst_enable_extensions = ["fieldlist"]
 html_theme = "furo"
 html_title = f"ringfence {release}"
 html_show_sourcelink = False
+html_show_copyright = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
+smartquotes = False  # --help stays what one can type
 html_copy_source = False
 html_permalinks_icon = "#"
 

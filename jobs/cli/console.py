@@ -67,12 +67,16 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> 
 
 
 def say(text: str) -> None:
-    """Print a line for a person, as it is: nothing in it is markup or moves the cursor."""
+    """Print a line for a person: nothing in it is markup or moves the cursor.
+
+    Commands in it can be pasted: they have the program as it was called, and its `--config`.
+    """
     from rich.text import Text
 
+    from ringfence.jobs.cli.pasteable import as_typed
     from ringfence.jobs.cli.text_table import visible
 
-    _stdout().print(Text(visible(text, keep="\n")), soft_wrap=True)
+    _stdout().print(Text(visible(as_typed(text), keep="\n")), soft_wrap=True)
 
 
 def say_sentence(text: str) -> None:

@@ -40,6 +40,13 @@ def pasteable(text: str, config: Path | None, program: str, verbs: Sequence[str]
     return COMMAND.sub(completed, text)
 
 
+def as_typed(text: str) -> str:
+    """Return `text` with its commands as the shell that called this process can run them."""
+    from ringfence.jobs.cli.app import VERBS
+
+    return pasteable(text, config_argument(sys.argv[1:]), program_name(), list(VERBS))
+
+
 def program_name() -> str:
     """Return how to call this program again from the shell that called it.
 

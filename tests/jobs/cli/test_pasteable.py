@@ -8,9 +8,13 @@ from pathlib import Path
 import pytest
 
 from ringfence.jobs.cli.app import VERBS
+from ringfence.jobs.cli.commands.record.query import print_rows
+from ringfence.jobs.cli.commands.setup.doctor import print_findings
+from ringfence.jobs.cli.console import say
 from ringfence.jobs.cli.exit_codes import MEANINGS
 from ringfence.jobs.cli.pasteable import config_argument, pasteable
 from ringfence.jobs.samples.accounts import sample_toml
+from ringfence.jobs.setup.finding import Finding
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = Path(sys.executable).with_name("ringfence")
@@ -39,6 +43,31 @@ def test_commands_in_a_text_get_program_and_configuration(text, expected):
 )
 def test_the_configuration_is_found_among_a_commands_words(words):
     assert config_argument(words) == Path("a b")
+
+
+def test_lines_for_people_carry_program_and_configuration(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", [str(COMMAND), "models", "--config", "a b.toml"])
+    say("Project p has no model yet. Next: ringfence train.")
+    said = capsys.readouterr().out
+    program = said.split("Next: ")[1].split()[0]
+    assert Path(program).name == "ringfence"
+    assert said.endswith("ringfence train --config 'a b.toml'.\n")
+
+
+def test_doctor_s_fixes_can_be_pasted_whatever_the_width(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "argv", [str(COMMAND), "doctor", "-c", "far/away/ringfence.toml"])
+    fix = "ringfence migrate"
+    print_findings([Finding("error", "a table is missing " * 5, fix), Finding("ok", "fine", "")])
+    said = capsys.readouterr().out
+    assert "ringfence migrate --config far/away/ringfence.toml\n" in said
+
+
+def test_keys_in_a_query_s_rows_are_digits(capsys):
+    print_rows([{"id": 2617, "n": 3}])
+    said = capsys.readouterr().out
+    assert "2617" in said
+    assert "2,617" not in said
 
 
 @pytest.mark.slow

@@ -10,6 +10,8 @@ import typer
 from ringfence.jobs.cli.console import open_with_progress, print_json, say, table
 from ringfence.jobs.cli.options import AsJson, Config
 
+FIRST_WITH_COMMA = 1_000
+
 
 def query(
     cypher: Annotated[str, typer.Argument(help="A reading Cypher query.")],
@@ -32,5 +34,11 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
     if not rows:
         say("No rows.")
         return
-    cells = [[display(value) for value in row.values()] for row in rows]
+    cells = [[_as_it_is(display(value)) for value in row.values()] for row in rows]
     table(f"{len(rows)} rows", list(rows[0]), cells)
+
+
+def _as_it_is(value: Any) -> Any:
+    """A large number may be a key: as digits alone it can be pasted into the next query."""
+    is_number = isinstance(value, int) and not isinstance(value, bool)
+    return str(value) if is_number and abs(value) >= FIRST_WITH_COMMA else value

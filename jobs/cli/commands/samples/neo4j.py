@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ringfence.jobs.cli.options import AsJson, Config
+from ringfence.jobs.cli.pasteable import as_typed
 
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.embedded import ServerInfo, ServerStatus
@@ -122,4 +123,4 @@ def _print(facts: dict[str, Any], as_json: bool, state: str) -> None:
     typer.echo(f"Neo4j is {state}")
     for name, value in facts.items():
         typer.echo(f"  {name.replace('_', ' '):15} {value}")
-    typer.echo(HINTS[state].format(**facts))
+    typer.echo(as_typed(HINTS[state].format(**facts)))

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from ringfence.jobs.cli.console import print_report, table
+from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.exit_codes import ExitCode
 from ringfence.jobs.cli.options import AsJson, Config
+from ringfence.jobs.cli.pasteable import COMMAND
 
 if TYPE_CHECKING:
     from ringfence.jobs.setup.finding import Finding
@@ -30,6 +31,9 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Show every finding with its fix."""
+    """Show every finding with its fix; commands again below, where no column breaks them."""
     rows = [(MARKS[finding.level], finding.text, finding.fix) for finding in findings]
     table("Findings", ("", "what", "fix"), rows)
+    for fix in dict.fromkeys(finding.fix for finding in findings):
+        if COMMAND.search(fix):
+            say(f"To paste: {fix}")
