@@ -34,6 +34,7 @@ myst_enable_extensions = ["fieldlist"]
 html_theme = "furo"
 html_title = f"ringfence {release}"
 html_show_sourcelink = False
+html_favicon = "../../jobs/dashboard/static/favicon.svg"
 html_show_copyright = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]

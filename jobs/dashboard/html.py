@@ -8,12 +8,13 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from ringfence import __version__
 from ringfence.jobs.dashboard.pages import PAGES
 from ringfence.jobs.views.charts.model import Figure, shortened
 from ringfence.jobs.views.tables import cell
+from ringfence.jobs.views.visible import visible
 
 NAVIGATION = tuple((page.address, page.title) for page in PAGES if page.part_of is None)
 TONES = {
@@ -28,18 +29,24 @@ def environment() -> Environment:
     found = Environment(
         loader=PackageLoader("ringfence.jobs.dashboard"),
         autoescape=True,
+        finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     found.globals |= {"navigation": NAVIGATION, "version": __version__, "cell": cell, "tone": tone}
-    found.filters |= {"embedded": embedded, "brief": brief}
+    found.filters |= {"embedded": embedded, "brief": brief, "exact": exact}
     return found
 
 
 def render(template: str, **values: Any) -> str:
     """Return a page."""
     return environment().get_template(template).render(**values)
+
+
+def exact(text: Any) -> Markup:
+    """Return text as a form sends it back, character by character, for `value="…"`."""
+    return escape(str(text))
 
 
 def brief(text: Any, most: int = 160) -> str:

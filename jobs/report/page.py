@@ -17,6 +17,7 @@ from ringfence.jobs.views.charts.model import Figure
 from ringfence.jobs.views.promise import promise_of_run
 from ringfence.jobs.views.renderers.svg import draw
 from ringfence.jobs.views.tables import TABLES, Table, cell
+from ringfence.jobs.views.visible import visible
 
 MAX_TABLE_ROWS = 60
 MAX_CARDS = 5  # in the page; `--pack` has all
@@ -34,6 +35,7 @@ def html(
     env = Environment(
         loader=PackageLoader("ringfence.jobs.report"),
         autoescape=True,
+        finalize=visible,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -38,6 +38,7 @@ PLOT_SHARES = """[...document.querySelectorAll('.js-plotly-plot')].map(
   chart => chart._fullLayout._size.w / chart.clientWidth)"""  # of the width, between the names
 
 
+TURNED = {chr(code) for code in (*range(0x202A, 0x202F), *range(0x2066, 0x206A))}
 AT_ONCE = ("hostile text", "empty project")  # the others in make test-slow
 
 
@@ -72,6 +73,7 @@ def test_every_page_has_a_sensible_state(state, visiting):
                 assert seen.page.locator("h1").count() == 1, path
                 said = seen.page.inner_text("main")
                 assert len(said.split()) > 5, path
+                assert not set(said) & TURNED, path  # a name turns no sentence round
                 for garbled in ("None", "nan", "undefined", "Infinity", "Traceback"):
                     assert not re.search(rf"\b{garbled}\b", said), (path, garbled)
                 assert seen.page.evaluate(SPILLS) == [], (state.state, path)

@@ -13,7 +13,7 @@ function colours() {
 
 // Names of classes and groups are hostile text: plotly reads some HTML in labels.
 function plain(text) {
-  return String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
+  return String(text).replace(/[\u202a-\u202e\u2066-\u2069]/g, "\ufffd").replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 }
 
 const pen = document.createElement("canvas").getContext("2d");
