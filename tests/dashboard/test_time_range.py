@@ -82,7 +82,7 @@ def test_the_verdict_of_today_is_of_all_runs_whatever_the_range(year):
 
 def test_days_that_can_t_be_read_are_named(year):
     for wrong in ("from=yesterday", "until=9999-12-31", "from=0001-01-01", "until=2300-01-01",
-                  "from=%00", "from=2026-13-01"):  # fmt: skip
+                  "from=%01", "from=2026-13-01"):  # fmt: skip
         for path in (*DATED, "/csv/runs"):
             answer = year.ask(f"{path}?{wrong}")
             assert answer.status == 400, (path, wrong)
