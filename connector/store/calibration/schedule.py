@@ -81,15 +81,17 @@ def class_schedules(
     """Return who calibrated the promise of each class: `calibration_schedule` of its nodes alone.
 
     `classes` are those of the version, in the order of its outputs. A run that has no threshold of
-    a class on record is none of its own.
+    a class on record is none of its own. The largest band counts for all: bands may share nodes,
+    and a smaller number widens the law.
     """
     joins = (
         select(joined.c.label, joined.c.seq, joined.c.evaluated_seq, func.count())
         .where(joined.c.project == project, joined.c.version == version)
         .group_by(joined.c.label, joined.c.seq, joined.c.evaluated_seq)
     )
+    n = threshold.c.n_calibration
     sizes = (
-        select(threshold.c["class"], threshold.c.seq, func.sum(threshold.c.n_calibration))
+        select(threshold.c["class"], threshold.c.seq, func.max(n))
         .select_from(threshold)
         .join(run, and_(run.c.project == threshold.c.project, run.c.seq == threshold.c.seq))
         .where(threshold.c.project == project, run.c.model == version)
@@ -97,7 +99,7 @@ def class_schedules(
     )
     with store.reading() as connection:
         came = [tuple(row) for row in connection.execute(joins)]
-        held = {(name, int(seq)): int(n) for name, seq, n in connection.execute(sizes)}
+        held = {(name, int(seq)): int(most) for name, seq, most in connection.execute(sizes)}
         drawn = [
             _drawn_at_training(connection, project, version, index) for index in range(len(classes))
         ]
