@@ -11,6 +11,7 @@ from sqlalchemy import Connection, and_, func, select
 
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.tables import joined, member, model, prediction, run, threshold
+from ringfence.connector.store.thresholds.recorded import band_place
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,29 +82,29 @@ def class_schedules(
     """Return who calibrated the promise of each class: `calibration_schedule` of its nodes alone.
 
     `classes` are those of the version, in the order of its outputs. A run that has no threshold of
-    a class on record is none of its own. The largest band counts for all: bands may share nodes,
-    and a smaller number widens the law.
+    a class on record is none of its own.
     """
     joins = (
         select(joined.c.label, joined.c.seq, joined.c.evaluated_seq, func.count())
         .where(joined.c.project == project, joined.c.version == version)
         .group_by(joined.c.label, joined.c.seq, joined.c.evaluated_seq)
     )
-    n = threshold.c.n_calibration
+    of = threshold.c
     sizes = (
-        select(threshold.c["class"], threshold.c.seq, func.max(n))
-        .select_from(threshold)
-        .join(run, and_(run.c.project == threshold.c.project, run.c.seq == threshold.c.seq))
-        .where(threshold.c.project == project, run.c.model == version)
-        .group_by(threshold.c["class"], threshold.c.seq, threshold.c.alpha)
+        select(of["class"], of.seq, of.alpha, of.band, of.n_calibration)
+        .join(run, and_(run.c.project == of.project, run.c.seq == of.seq))
+        .where(of.project == project, run.c.model == version)
     )
     with store.reading() as connection:
         came = [tuple(row) for row in connection.execute(joins)]
-        held = {(name, int(seq)): int(most) for name, seq, most in connection.execute(sizes)}
+        bands: dict[tuple[str, int], dict[float, dict[str, int]]] = {}
+        for name, seq, alpha, band, n in connection.execute(sizes):
+            bands.setdefault((name, int(seq)), {}).setdefault(alpha, {})[band] = int(n)
         drawn = [
             _drawn_at_training(connection, project, version, index) for index in range(len(classes))
         ]
     whole = calibration_schedule(store, project, version, calibrating)
+    held = {of_run: count_judges(next(iter(one.values()))) for of_run, one in bands.items()}
     found = {}
     for index, name in enumerate(classes):
         own = [(int(seq), int(origin), int(n)) for label, seq, origin, n in came if label == name]
@@ -117,6 +118,20 @@ def class_schedules(
             for one in whole
         ]
     return found
+
+
+def count_judges(by_band: Mapping[str, int]) -> int:
+    """Return how many calibration nodes of one class judge somebody, from those of each band.
+
+    Bands are cut so that they serve all classes. Neighbouring bands that one class does not tell
+    apart have the same calibration nodes of it, and so the same number of them, which counts once.
+    (Bands that differ and have equally many count once too: the law then is a little too wide.)
+
+    >>> count_judges({"0-4": 40, "5-9": 40, "10+": 60})
+    100
+    """
+    sizes = [by_band[band] for band in sorted(by_band, key=band_place)]
+    return sum(n for n, before in zip(sizes, [None, *sizes], strict=False) if n != before)
 
 
 def _joined_until(

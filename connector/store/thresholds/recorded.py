@@ -47,7 +47,7 @@ def read_thresholds(connection: Connection, project: str, seq: int) -> list[Thre
     """Do what `thresholds_of` does inside the caller's transaction."""
     query = select(threshold).where(threshold.c.project == project, threshold.c.seq == seq)
     rows = [threshold_from_row(row) for row in connection.execute(query)]
-    return sorted(rows, key=lambda one: (one.alpha, one.class_, _place(one.band)))
+    return sorted(rows, key=lambda one: (one.alpha, one.class_, band_place(one.band)))
 
 
 def thresholds_digest(thresholds: Sequence[Threshold]) -> str:
@@ -62,10 +62,10 @@ def further_digest(sets: Sequence[FurtherSet]) -> str:
     return hashlib.sha256(dumps(rows).encode()).hexdigest()
 
 
-def _place(band: str) -> tuple[Any, ...]:
+def band_place(band: str) -> tuple[Any, ...]:
     """Degree bands in the order of their lower ends; other strata by name.
 
-    >>> sorted(["10+", "2-4", "0-1", "5-9"], key=_place)
+    >>> sorted(["10+", "2-4", "0-1", "5-9"], key=band_place)
     ['0-1', '2-4', '5-9', '10+']
     """
     low = band.partition("-")[0].rstrip("+")
