@@ -84,16 +84,20 @@ def _may_miss(row: CoverageRow) -> str:
 
 def _cells(row: CoverageRow, several_terms: bool = False) -> tuple[Any, ...]:
     all_runs = f"all at alpha {row.alpha:g}" if several_terms else "all runs"
-    about = "" if row.exact else "about "
     return (
         str(row.seq) if row.slice == "run" else all_runs,
         row.evaluated,
         row.known,
         _percent(row.covered, row.known),
         f"{row.mean_size:.2f}",
-        f"{about}{100 * row.low:.1f}–{100 * row.high:.1f} %",
+        _band(row),
         row.verdict,
     )
+
+
+def _band(row: CoverageRow) -> str:
+    about, most = "" if row.exact else "about ", f"{100 * row.high:.1f}"
+    return f"{about}{100 * row.low:.1f}–{most.replace('100.0', '100')} %" if row.known else "–"
 
 
 def _percent(part: int, whole: int) -> str:
