@@ -191,6 +191,11 @@ class CoverageRow:
     own_promise: bool = False
     mean_size_naive: float | None = None
 
+    @property
+    def above_promise(self) -> float:
+        """By how much coverage is above what the row was promised; nothing known counts as none."""
+        return (self.coverage or 0.0) - (1.0 - self.alpha)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCoverage(CoverageRow):

@@ -48,9 +48,9 @@ def _first_step(queries: Queries) -> str:
 
 
 def _worst(named: list[RunCoverage], short: list[RunCoverage]) -> list[RunCoverage]:
-    """Those that fall short, then the others with known nodes, the lowest coverage first."""
+    """Those that fall short, then the others with known nodes, the lowest beside its promise."""
     others = [row for row in named if row.known and row not in short]
-    others.sort(key=lambda row: (row.coverage or 0.0, row.name))
+    others.sort(key=lambda row: (row.above_promise, row.name))
     return [*short, *others][:MAX_SLICES]
 
 
