@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.records import Prediction
 
-__all__ = ["FurtherSizes", "PredictionTable", "count_sizes"]
+__all__ = ["FurtherSet", "FurtherSizes", "PredictionTable", "count_sizes"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,15 @@ class PredictionTable:
                 *columns, self.degrees.tolist(), bands, strict=True
             )
         ]
+
+
+@dataclass(frozen=True, slots=True)
+class FurtherSet:
+    """The set of an evaluated node at one of the run's alphas after the first, by its size."""
+
+    node_key: str
+    alpha: float
+    size: int
 
 
 @dataclass(frozen=True, slots=True)

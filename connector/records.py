@@ -122,15 +122,6 @@ class Prediction:
         return len(self.classes)
 
 
-@dataclass(frozen=True, slots=True)
-class FurtherSet:
-    """The set of an evaluated node at one of the run's alphas after the first, by its size."""
-
-    node_key: str
-    alpha: float
-    size: int
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredPrediction(Prediction):
     """A prediction as SQL holds it, with the class when it is known.

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ringfence.connector.records import FurtherSet, KnownClass, NoticedLabel, Prediction
+from ringfence.connector.prediction_table import FurtherSet
+from ringfence.connector.records import KnownClass, NoticedLabel, Prediction
 from ringfence.connector.store.labels import OpenPrediction, further_coverage, judge
 from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
 from ringfence.connector.store.thresholds.recorded import further_digest, thresholds_digest

@@ -8,8 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
-from ringfence.connector.prediction_table import FurtherSizes
-from ringfence.connector.records import FurtherSet, Threshold
+from ringfence.connector.prediction_table import FurtherSet, FurtherSizes
+from ringfence.connector.records import Threshold
 from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, insert_columns, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.rows import threshold_columns, threshold_from_row

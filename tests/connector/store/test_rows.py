@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from ringfence.connector.prediction_table import FurtherSizes
+from ringfence.connector.prediction_table import FurtherSet, FurtherSizes
 from ringfence.connector.records import (
     CoverageRow,
-    FurtherSet,
     Member,
     Prediction,
     RejectedNode,
