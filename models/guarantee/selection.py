@@ -96,7 +96,7 @@ class WithinRuns:
 def difference_within_runs(
     name: str, runs: Sequence[tuple[Moments, Moments]]
 ) -> MeanDifference | None:
-    """Return how far known and unknown nodes of the same runs are apart; None if nowhere both.
+    """Library only: how far known and unknown nodes of the same runs are apart, or None.
 
     Each run counts by n_known n_unknown / (n_known + n_unknown), as in a comparison of means in
     strata; variances are those within runs.

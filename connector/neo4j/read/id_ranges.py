@@ -2,8 +2,10 @@
 
 A query that returns few wide records collects references to its nodes first, about 50 bytes of the
 server's memory for each. One query over 100 million nodes would hold gigabytes; by ranges each
-holds those of one range, whatever the size of the graph. A range costs the server one more scan of
-the label, so small graphs are read in one.
+holds those of one range, whatever the size of the graph. Ranges divide the ids between the label's
+lowest and highest into equal parts, twice as many as even ids would need: ids that crowd together
+may fill one further. A range costs the server one more scan of the label, so small graphs are read
+in one, and the number of ranges follows the nodes of the label, not the ids of the database.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ from ringfence.connector.errors import GraphError
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 
-MAX_COLLECTED = 4_000_000  # nodes that one query may collect
+MAX_COLLECTED = 4_000_000  # nodes that one query may collect, where ids are spread evenly
+SPARE = 2  # times as many ranges as even ids would need
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,14 @@ def id_ranges(graph: Graph, label: str, expected: int, language: str) -> list[Id
     if expected <= MAX_COLLECTED:
         return [IdRange()]
     try:
-        query = f"{language} MATCH (n:{quote(label)}) RETURN max(id(n)) AS highest"
-        highest = graph.read(query)[0]["highest"] or 0
+        query = f"{language} MATCH (n:{quote(label)}) RETURN min(id(n)) AS low, max(id(n)) AS high"
+        found = graph.read(query)[0]
     except GraphError:
         return [IdRange()]
-    bounds = list(range(MAX_COLLECTED, int(highest) + 1, MAX_COLLECTED))
+    low, high = int(found["low"] or 0), int(found["high"] or 0)
+    count = SPARE * expected // MAX_COLLECTED + 1
+    step = (high - low) // count + 1
+    bounds = list(range(low + step, high + 1, step))
     lows: list[int | None] = [None, *bounds]
     highs: list[int | None] = [*bounds, None]
-    return [IdRange(low, high) for low, high in zip(lows, highs, strict=True)]
+    return [IdRange(*ends) for ends in zip(lows, highs, strict=True)]

@@ -10,7 +10,7 @@ from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project import folders
 from ringfence.jobs.project.folders import MIRROR, MODELS, TABLES, project_folder
 from ringfence.jobs.project.workspace import open_workspace
-from ringfence.jobs.samples import demo
+from ringfence.jobs.samples import demo, demo_project
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from tests.stores import sqlite
@@ -63,7 +63,7 @@ def test_a_demo_replaces_what_an_earlier_one_left_in_either_layout(tmp_path):
     folder = tmp_path / ".ringfence"
     for name in (MODELS, MIRROR, TABLES, f"projects/demo/{MODELS}", "neo4j"):
         (folder / name).mkdir(parents=True)
-    settings = demo._write_configuration(tmp_path)
+    settings = demo_project._write_configuration(tmp_path, demo.PAYMENTS_TOML)
     assert settings.engine.folder == folder
     assert [one.name for one in folder.iterdir()] == ["neo4j"]
 
