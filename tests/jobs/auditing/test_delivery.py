@@ -269,7 +269,8 @@ def test_a_redirect_is_not_followed_and_nothing_counts_as_delivered(tmp_path, ca
             audit()
             assert delivered() == [()] * EVENTS
         server.shutdown()
-    assert asked == [("POST", "/hook")] * EVENTS
+    assert set(asked) == {("POST", "/hook")}
+    assert len(asked) <= EVENTS
     assert f"HTTP status {status}" in caplog.text
 
 

@@ -68,7 +68,7 @@ def test_score_audit_status_and_schedule_never_import_torch(grown, tmp_path):
     assert imported & (TORCH | {"numba", "pandas"}) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_an_import_of_torch_would_be_noticed(tmp_path):
     """The negative control."""
     _, imported = run(tmp_path, {}, code=NOTED + "import ringfence.models.networks.gcn")

@@ -63,7 +63,7 @@ print(peak() - before)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_the_prediction_is_no_less_than_what_a_full_pass_takes():
     """Nor is it many times more, for it refuses to train."""
     done = subprocess.run([sys.executable, "-c", MEASURED], capture_output=True, text=True)
