@@ -252,10 +252,21 @@ def _limit_rows(model: ModelRecord, summary: VersionSummary) -> Rows:
 
 
 def describe_use(reason: str, actor: str) -> str:
-    """Return why a version was taken into use, and by whom."""
-    who = json.loads(actor)
+    """Return why a version was taken into use, and by whom.
+
+    An actor that somebody wrote over in SQL is shown as it stands; `verify` names the edit.
+
+    >>> describe_use("better", '{"host":"a","verb":"promote"}'), describe_use("better", "me")
+    ('better (by a, ringfence promote)', 'better (by me)')
+    """
+    try:
+        who = json.loads(actor)
+    except ValueError:
+        who = actor
     if not who:
         return reason
+    if not isinstance(who, dict):
+        return f"{reason} (by {who})"
     user = f"{who['user']}, " if who.get("user") else ""
     return f"{reason} (by {user}{who.get('host', '')}, ringfence {who.get('verb', '')})"
 
