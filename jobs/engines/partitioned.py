@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from pathlib import Path
 
 import numpy as np
@@ -20,20 +21,20 @@ from ringfence.models.inference import InferenceGraph, InferencePlan
 ATTEMPTS = 3  # of a pass whose workers die
 
 
-class PartitionedEngine:
+class PartitionedEngine(ABC):
     """Passes over the partitions of some workers; `kind` names it in notes and errors."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.lost = 0
 
+    @abstractmethod
     def open_workers(self, folder: Path) -> Workers:
         """Return the workers of a project, started where they are not running."""
-        raise NotImplementedError
 
+    @abstractmethod
     def close(self) -> None:
         """End the workers."""
-        raise NotImplementedError
 
     def outputs_at(
         self,

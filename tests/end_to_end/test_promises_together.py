@@ -6,17 +6,16 @@ Through configuration, training, runs, p-values, SQL, graph, chain and the audit
 import json
 
 import pytest
-from sqlalchemy import select
 
 from ringfence.connector.store import runs, tables
 from ringfence.connector.store.models import class_names
 from ringfence.jobs.auditing.audit import count_coverage, run_audit
-from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.end_to_end.test_own_promises import rows_of, with_conformal
 
 RUNS = 7
 
@@ -24,16 +23,6 @@ RUNS = 7
 @pytest.fixture
 def sql_url(tmp_path):
     return f"sqlite:///{tmp_path / 'ringfence.db'}"
-
-
-def with_conformal(workspace, **values):
-    return workspace.settings.model_copy(update={"conformal": ConformalSettings(**values)})
-
-
-def rows_of(workspace, table, **where):
-    query = select(table).where(*(table.c[name] == value for name, value in where.items()))
-    with workspace.store.reading() as connection:
-        return connection.execute(query).all()
 
 
 def play(grown, workspace):

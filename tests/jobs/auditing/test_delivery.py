@@ -243,7 +243,10 @@ def test_a_thread_that_was_cut_ends(tmp_path):
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_a_redirect_is_not_followed_and_nothing_counts_as_delivered(tmp_path, caplog, status):
+def test_a_redirect_is_not_followed_and_nothing_counts_as_delivered(
+    tmp_path, caplog, monkeypatch, status
+):
+    monkeypatch.setattr(delivery, "FAILED_SECONDS_PER_AUDIT", 600.0)  # a busy machine is slow
     asked = []
 
     class Handler(http.server.BaseHTTPRequestHandler):
@@ -269,8 +272,7 @@ def test_a_redirect_is_not_followed_and_nothing_counts_as_delivered(tmp_path, ca
             audit()
             assert delivered() == [()] * EVENTS
         server.shutdown()
-    assert set(asked) == {("POST", "/hook")}
-    assert len(asked) <= EVENTS
+    assert asked == [("POST", "/hook")] * EVENTS
     assert f"HTTP status {status}" in caplog.text
 
 
