@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -16,14 +16,15 @@ from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import coverage_audits
 from ringfence.connector.records import AlarmState, CoverageRow, KnownClass, NodeGroup, Run
 from ringfence.connector.store import coverage, labels, predictions, runs
-from ringfence.connector.store.calibration.schedule import calibration_schedule, class_schedules
+from ringfence.connector.store.calibration.parts import class_schedules, group_schedules
+from ringfence.connector.store.calibration.schedule import calibration_schedule
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
 from ringfence.connector.store.models import active_manifest, class_names, manifest_of
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.store.shadow.coverage import record_shadow_coverage
-from ringfence.connector.store.tallies import tallies
+from ringfence.connector.store.tallies import Tally, tallies
 from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
 from ringfence.connector.times import NANOSECONDS
@@ -130,17 +131,24 @@ def count_coverage(
         version: calibration_schedule(store, project, version, share)
         for version, share in shares.items()
     }
-    by_own_promise = {tally.model for tally in by_class if tally.promise == "class"}
-    of_classes = {
-        (version, name): schedule
-        for version in sorted(living & by_own_promise)
-        for name, schedule in class_schedules(
-            store, project, version, class_names(store, project)[version], shares[version]
-        ).items()
-    }
+    names = class_names(store, project)
+    of_parts = {}
+    for version in sorted({tally.model for tally in by_class if tally.promise == "class"} & living):
+        found = class_schedules(store, project, version, names[version], shares[version])
+        of_parts |= {(version, name): schedule for name, schedule in found.items()}
+    for version, property_ in sorted(_promised_groups(by_run)):
+        if version in living:
+            found = group_schedules(store, project, version, property_, shares[version])
+            of_parts |= {(version, name): schedule for name, schedule in found.items()}
     return coverage_rows(
-        by_run, by_class, by_group, settings.audit.window_runs, schedules, of_classes
+        by_run, by_class, by_group, settings.audit.window_runs, schedules, of_parts
     )
+
+
+def _promised_groups(by_run: Sequence[Tally]) -> set[tuple[str, str]]:
+    """Versions and the properties whose values had a promise of their own under them."""
+    promised = [tally for tally in by_run if tally.promise == "group"]
+    return {(tally.model, json.loads(tally.options)["group"]) for tally in promised}
 
 
 def coverage_as_of(settings: Settings, moment: str) -> list[CoverageRow]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -10,13 +9,8 @@ from typing import Any
 
 from ringfence.connector.records import CoverageRow, Slice
 from ringfence.connector.store.tallies import Tally, Terms
-from ringfence.jobs.auditing.coverage_law import (
-    ClassSchedules,
-    LivingCoverage,
-    Schedules,
-    living_class_coverage,
-    living_coverage,
-)
+from ringfence.jobs.auditing.coverage_law import LivingCoverage, Schedules, living_coverage
+from ringfence.jobs.auditing.part_law import PartSchedules, living_parts, promised_alpha
 from ringfence.jobs.auditing.summary import (
     Summary,
     is_unweighted,
@@ -37,8 +31,7 @@ NOT_PROMISED = "; the promise is for all nodes together"
 
 
 NO_SCHEDULES: Schedules = {}
-NO_CLASS_SCHEDULES: ClassSchedules = {}
-MAX_CLASS_LAWS = 30  # a law of its own is simulated for each; with more classes the frozen one
+NO_PART_SCHEDULES: PartSchedules = {}
 
 
 def coverage_rows(
@@ -47,7 +40,7 @@ def coverage_rows(
     groups: Sequence[Tally],
     window: int,
     schedules: Schedules = NO_SCHEDULES,
-    class_schedules: ClassSchedules = NO_CLASS_SCHEDULES,
+    part_schedules: PartSchedules = NO_PART_SCHEDULES,
 ) -> list[CoverageRow]:
     """Return every row: of each terms in the order of its runs, that of the last run at the end.
 
@@ -55,8 +48,8 @@ def coverage_rows(
     recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
     different runs of one model share its calibration nodes, and each is evaluated once: the law
     for all of them together is taken to be that of one run with the larger m, which is as wide as
-    it can be. Where calibration lives, `schedules` say who calibrated which run, and
-    `class_schedules` who calibrated the promise of a class (`coverage_law`).
+    it can be. Where calibration lives, `schedules` say who calibrated which run (`coverage_law`),
+    `part_schedules` who calibrated a class or group with a promise of its own (`part_law`).
     """
     first = [tally for tally in runs if tally.first]
     by_terms: dict[Terms, list[Tally]] = {}
@@ -64,7 +57,10 @@ def coverage_rows(
         by_terms.setdefault(tally.terms, []).append(tally)
     rows: list[CoverageRow] = []
     for terms, of_model in sorted(by_terms.items(), key=lambda item: _place(item[1][-1])):
-        law = living_coverage(of_model, first, schedules)
+        named = groups if of_model[-1].promise == "group" else classes
+        parts = living_parts(of_model, first, named, schedules, part_schedules)
+        law = living_coverage(of_model, first, schedules) if parts is None else parts.together
+        of_parts = {} if parts is None else parts.by_name
         rows += [_row("run", summarise([tally]), law=law) for tally in of_model]
         if len(of_model) > 1 < window:
             spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
@@ -72,8 +68,9 @@ def coverage_rows(
         rows += [_total(so_far, law) for so_far in summaries(of_model)]
         last_seq = of_model[-1].seq
         own = [tally for tally in classes if tally.terms == terms]
-        rows += _named("class", own, last_seq, class_schedules)
-        rows += _named("group", [tally for tally in groups if tally.terms == terms], last_seq)
+        rows += _named("class", own, last_seq, of_parts)
+        own = [tally for tally in groups if tally.terms == terms]
+        rows += _named("group", own, last_seq, of_parts)
     return rows
 
 
@@ -111,7 +108,7 @@ def _named(
     slice_: Slice,
     tallies: Sequence[Tally],
     seq: int,
-    schedules: ClassSchedules = NO_CLASS_SCHEDULES,
+    laws: Mapping[str, LivingCoverage],
 ) -> list[CoverageRow]:
     """Rows of classes or groups; one with a promise of its own is judged as a total is.
 
@@ -126,25 +123,10 @@ def _named(
         own = promised_alpha(slice_, of_name[-1])
         if own is not None and own != of_name[-1].alpha and not of_name[-1].first:
             continue
-        law = None
-        if own is not None and comparisons <= MAX_CLASS_LAWS:
-            law = living_class_coverage(of_name, own, schedules)
+        law = None if own is None else laws.get(name)
         row = _row(slice_, summarise(of_name), comparisons=comparisons, own=own, law=law)
         rows.append(replace(row, seq=seq, name=name))
     return rows
-
-
-def promised_alpha(slice_: Slice, tally: Tally) -> float | None:
-    """Return the share that a class or group was promised to be missed at most; None without.
-
-    Classes that the model never saw have no promise, nor have groups by another property.
-    """
-    options = json.loads(tally.options)
-    if slice_ == "class" and tally.promise == "class" and not tally.counts["unseen"]:
-        return float(options.get("classes", {}).get(tally.name, tally.alpha))
-    if slice_ == "group" and tally.promise == "group":
-        return tally.alpha if tally.name.startswith(f"{options['group']}=") else None
-    return None
 
 
 def _total(so_far: Summary, law: LivingCoverage | None) -> CoverageRow:

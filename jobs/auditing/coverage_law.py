@@ -4,9 +4,9 @@ Frozen calibration has the beta-binomial law, a sum of them in bands (`models.gu
 `stratified`). Where known nodes join the calibration, a single run keeps that law, since its nodes
 are judged by one set of calibration nodes; several runs together have a narrower one. Where the
 level adapts, every row has another. Both are simulated from the calibration on record
-(`models.guarantee.living_law`). A class with a promise of its own has the law of its own nodes, of
-those that calibrate it and of its own level. Groups, and all nodes together under such a promise,
-are held to the frozen law, which is wider.
+(`models.guarantee.living_law`). A class or group with a promise of its own has the law of its own
+nodes, of those that calibrate it and of its level, which is its own for a class and that of all
+nodes for a group (`part_law`); all nodes together then have the law of the sum.
 """
 
 from __future__ import annotations
@@ -24,9 +24,6 @@ from ringfence.models.guarantee.verdict import UsualCoverage
 
 Schedules = Mapping[str, Sequence[CalibratedRun]]
 """Model -> the calibration of its runs, oldest first."""
-
-ClassSchedules = Mapping[tuple[str, str], Sequence[CalibratedRun]]
-"""Model and class -> who calibrated the promise of that class, in each run of the model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,25 +71,6 @@ def living_coverage(
     return _simulated(of_terms, known, schedule, last.alpha)
 
 
-def living_class_coverage(
-    of_class: Sequence[Tally], alpha: float, schedules: ClassSchedules
-) -> LivingCoverage | None:
-    """Return the law of a class with a promise of its own; None where its calibration is frozen.
-
-    Args:
-        of_class: the runs of one terms in which nodes of the class are known, oldest first.
-        alpha: the share of the class that may be missed.
-        schedules: who calibrated its promise.
-    """
-    last = of_class[-1]
-    schedule = schedules.get((last.model, last.name), ())
-    on_record = {one.seq for one in schedule if one.own}
-    if not lives(last) or not all(tally.seq in on_record for tally in of_class):
-        return None
-    known = {tally.seq: tally for tally in of_class}
-    return _simulated(of_class, known, schedule, alpha)
-
-
 def _simulated(
     of_terms: Sequence[Tally],
     known: Mapping[int, Tally],
@@ -100,25 +78,45 @@ def _simulated(
     alpha: float,
 ) -> LivingCoverage:
     """The law from who calibrated which run; a run without known nodes answers no level."""
-    last = of_terms[-1]
+    runs = living_runs(schedule, known, alpha)
+    law = simulate_law(
+        runs,
+        max(run.training for run in runs),
+        alpha,
+        step=level_step(of_terms, schedule),
+        seed=len(runs),
+    )
+    return placed(law, of_terms, schedule)
+
+
+def living_runs(
+    schedule: Sequence[CalibratedRun], known: Mapping[int, Tally], alpha: float
+) -> list[LivingRun]:
+    """Return the runs of a schedule as the law sees them, with the known nodes of each."""
     place = {one.seq: i for i, one in enumerate(schedule)}
     given = _given(schedule)
-    runs = [
+    return [
         _living_run(one, known, place, alpha)
         if one.own
         else LivingRun(known=given.get(one.seq, 0), training=0)
         for one in schedule
     ]
-    steps = [one.step for one in schedule if one.seq in {tally.seq for tally in of_terms}]
-    law = simulate_law(
-        runs,
-        max(run.training for run in runs),
-        alpha,
-        step=steps[-1] if last.adapt else 0.0,
-        seed=len(runs),
-    )
+
+
+def level_step(of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]) -> float:
+    """Return the step of the level over runs of one terms; 0 where it is fixed."""
+    counted = {tally.seq for tally in of_terms}
+    steps = [one.step for one in schedule if one.seq in counted]
+    return steps[-1] if of_terms[-1].adapt else 0.0
+
+
+def placed(
+    law: CoverageLaw, of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]
+) -> LivingCoverage:
+    """Return the law of some of the runs of a schedule."""
+    place = {one.seq: i for i, one in enumerate(schedule)}
     among = law.among([place[tally.seq] for tally in of_terms])
-    return LivingCoverage(among, {t.seq: i for i, t in enumerate(of_terms)}, last.adapt)
+    return LivingCoverage(among, {t.seq: i for i, t in enumerate(of_terms)}, of_terms[-1].adapt)
 
 
 def _living_run(

@@ -15,7 +15,9 @@ order (Bahadur 1966)
 and of its own nodes those below q_t are missed: the same draw that will calibrate later runs. Whole
 scores need not be drawn, so 2,000 paths of a year of daily runs take about a second. In bands of
 degree the level is rounded down in each (`rounding`), and the spread is that of as many nodes as
-one stratum would need (`worth`). Compared with whole simulations in
+one stratum would need (`worth`). Classes or groups that calibrate for themselves are drawn side by
+side, with a level each or one for all, and their sum is the law of all nodes (`simulate_parts`).
+Compared with whole simulations in
 tests/models/guarantee/test_living_law.py and tests/statistics/test_verdicts_of_living_sets.py.
 """
 
@@ -34,6 +36,7 @@ Floats = NDArray[np.float64]
 
 PATHS = 2_000
 MAX_CELLS = 4_000_000  # runs times paths: fewer paths where there are very many runs
+MAX_CELLS_OF_PARTS = 12_000_000  # the same over all parts that are drawn side by side
 MIN_PATHS = 400
 
 
@@ -58,6 +61,18 @@ class LivingRun:
     answered: tuple[int, ...] = ()
     worth: float | None = None
     rounding: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LivingPart:
+    """Nodes with calibration nodes of their own (a class, a group), run by run.
+
+    training: calibration nodes of the training split. alpha: the share that may be missed.
+    """
+
+    runs: Sequence[LivingRun]
+    training: int
+    alpha: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +146,90 @@ def simulate_law(
     >>> 0.84 < low < 0.87 and 0.93 < high < 0.95
     True
     """
+    (law,) = simulate_parts([LivingPart(runs, training_nodes, alpha)], step, seed, paths)
+    return law
+
+
+def simulate_parts(
+    parts: Sequence[LivingPart],
+    step: float = 0.0,
+    seed: int = 0,
+    paths: int = PATHS,
+    answered: Sequence[tuple[int, ...]] | None = None,
+) -> list[CoverageLaw]:
+    """Return the law of each part, path by path of the same sequences: their sum is that of all.
+
+    Args:
+        parts: all with the same runs.
+        step: of the adaptive levels; 0 where they are fixed.
+        seed: of the simulation.
+        paths: as in `simulate_law`.
+        answered: where one level serves all parts, places of the runs that had moved it before each
+            run, by the misses of all parts together; None where each part has a level of its own.
+
+    >>> half = LivingPart([LivingRun(50, 100) for _ in range(20)], 100, 0.1)
+    >>> low, high = sum_of_laws(simulate_parts([half, half])).band(0, 20)
+    >>> 0.84 < low < 0.87 and 0.93 < high < 0.95
+    True
+    """
     rng = np.random.default_rng(seed)
-    paths = min(paths, max(MIN_PATHS, MAX_CELLS // max(1, len(runs))))
-    at_training = rng.binomial(max(training_nodes, 0), alpha, paths) / max(training_nodes, 1)
-    known = np.array([run.known for run in runs], np.int64)
-    so_far = np.concatenate([[0], np.cumsum(known)])  # known nodes of all runs before a place
-    lowest = np.zeros((len(runs) + 1, paths))  # of those, how many lie in the lowest share alpha
-    level = np.full(paths, alpha)
-    missed = np.zeros((len(runs), paths), np.int64)
-    for t, run in enumerate(runs):
-        for s in run.answered:
-            level = level + step * (alpha - missed[s] / max(runs[s].known, 1))
-        nodes = so_far[run.last] - so_far[run.first]
-        of_joined = (lowest[run.last] - lowest[run.first]) / max(nodes, 1)
-        q = _miss_share(run, at_training, of_joined if nodes else at_training, level, alpha)
+    places = len(parts[0].runs)
+    cells = min(MAX_CELLS, MAX_CELLS_OF_PARTS // len(parts))
+    paths = min(paths, max(MIN_PATHS, cells // max(1, places)))
+    drawn = [_PartPaths(part, rng, paths) for part in parts]
+    for t in range(places):
+        for one in drawn:
+            if answered is None:
+                one.move_level(step, one.part.runs[t].answered, [one])
+            else:
+                one.move_level(step, answered[t], drawn)
+        for one in drawn:
+            one.draw(t, rng)
+    return [CoverageLaw.of_runs(one.known, one.missed) for one in drawn]
+
+
+def sum_of_laws(laws: Sequence[CoverageLaw]) -> CoverageLaw:
+    """Return the law of all parts together from those of the parts, made by one simulation."""
+    known = np.sum([one.known for one in laws], axis=0)
+    return CoverageLaw(known, np.sum([one.missed for one in laws], axis=0))
+
+
+class _PartPaths:
+    """The paths of one part, run after run."""
+
+    def __init__(self, part: LivingPart, rng: np.random.Generator, paths: int) -> None:
+        self.part = part
+        training = part.training
+        self.at_training = rng.binomial(max(training, 0), part.alpha, paths) / max(training, 1)
+        self.known = np.array([run.known for run in part.runs], np.int64)
+        self.missed = np.zeros((len(part.runs), paths), np.int64)
+        # known nodes of all runs before a place, and how many lie in the lowest share alpha
+        self.so_far = np.concatenate([[0], np.cumsum(self.known)])
+        self.lowest = np.zeros((len(part.runs) + 1, paths))
+        self.level = np.full(paths, part.alpha)
+
+    def move_level(
+        self, step: float, answered: Sequence[int], answering: Sequence[_PartPaths]
+    ) -> None:
+        """Let the misses of some runs move the level: those of all `answering` parts."""
+        for s in answered:
+            nodes = sum(int(one.known[s]) for one in answering)
+            missed = np.sum([one.missed[s] for one in answering], axis=0)
+            self.level = self.level + step * (self.part.alpha - missed / max(nodes, 1))
+
+    def draw(self, t: int, rng: np.random.Generator) -> None:
+        """Draw the misses of run `t`."""
+        run, alpha, lowest = self.part.runs[t], self.part.alpha, self.lowest
+        paths = self.missed.shape[1]
+        nodes = self.so_far[run.last] - self.so_far[run.first]
+        joined = (lowest[run.last] - lowest[run.first]) / max(nodes, 1)
+        of_joined = joined if nodes else self.at_training
+        q = _miss_share(run, self.at_training, of_joined, self.level, alpha)
         below = rng.binomial(run.known, alpha, paths)
         inside = rng.binomial(below, np.minimum(q / alpha, 1.0))
         beyond = rng.binomial(run.known - below, np.maximum(q - alpha, 0.0) / (1.0 - alpha))
-        missed[t] = np.where(q < alpha, inside, below + beyond)
+        self.missed[t] = np.where(q < alpha, inside, below + beyond)
         lowest[t + 1] = lowest[t] + below
-    return CoverageLaw.of_runs(known, missed)
 
 
 def _miss_share(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import Connection, Subquery, and_, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import joined, member, model, prediction, run, threshold
-from ringfence.connector.store.thresholds.recorded import band_place
+from ringfence.connector.store.tables import joined, member, model, prediction, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ def calibration_schedule(
     with store.reading() as connection:
         open_joins = [tuple(map(int, row)) for row in connection.execute(joins)]
         rows = connection.execute(runs).all()
-        so_far: dict[int, float] = dict(_drawn_at_training(connection, project, version))
+        so_far = _drawn(connection, project, version)
     found = []
     for seq, n_calibration, calibration_set, levels in rows:
         while open_joins and open_joins[0][0] <= seq:
@@ -76,68 +75,13 @@ def calibration_schedule(
     return sorted(found, key=lambda one: one.seq)
 
 
-def class_schedules(
-    store: Store, project: str, version: str, classes: Sequence[str], calibrating: float = 1.0
-) -> dict[str, list[CalibratedRun]]:
-    """Return who calibrated the promise of each class: `calibration_schedule` of its nodes alone.
-
-    `classes` are those of the version, in the order of its outputs. A run that has no threshold of
-    a class on record is none of its own.
-    """
-    joins = (
-        select(joined.c.label, joined.c.seq, joined.c.evaluated_seq, func.count())
-        .where(joined.c.project == project, joined.c.version == version)
-        .group_by(joined.c.label, joined.c.seq, joined.c.evaluated_seq)
-    )
-    of = threshold.c
-    sizes = (
-        select(of["class"], of.seq, of.alpha, of.band, of.n_calibration)
-        .join(run, and_(run.c.project == of.project, run.c.seq == of.seq))
-        .where(of.project == project, run.c.model == version)
-    )
-    with store.reading() as connection:
-        came = [tuple(row) for row in connection.execute(joins)]
-        bands: dict[tuple[str, int], dict[float, dict[str, int]]] = {}
-        for name, seq, alpha, band, n in connection.execute(sizes):
-            bands.setdefault((name, int(seq)), {}).setdefault(alpha, {})[band] = int(n)
-        drawn = [
-            _drawn_at_training(connection, project, version, index) for index in range(len(classes))
-        ]
-    whole = calibration_schedule(store, project, version, calibrating)
-    held = {of_run: count_judges(next(iter(one.values()))) for of_run, one in bands.items()}
-    found = {}
-    for index, name in enumerate(classes):
-        own = [(int(seq), int(origin), int(n)) for label, seq, origin, n in came if label == name]
-        found[name] = [
-            replace(
-                one,
-                n_calibration=held.get((name, one.seq), 0),
-                joined=_joined_until(one.seq, own, drawn[index], calibrating) if one.own else {},
-                own=one.own and (name, one.seq) in held,
-            )
-            for one in whole
-        ]
-    return found
-
-
-def count_judges(by_band: Mapping[str, int]) -> int:
-    """Return how many calibration nodes of one class judge somebody, from those of each band.
-
-    Bands are cut so that they serve all classes. Neighbouring bands that one class does not tell
-    apart have the same calibration nodes of it, and so the same number of them, which counts once.
-    (Bands that differ and have equally many count once too: the law then is a little too wide.)
-
-    >>> count_judges({"0-4": 40, "5-9": 40, "10+": 60})
-    100
-    """
-    sizes = [by_band[band] for band in sorted(by_band, key=band_place)]
-    return sum(n for n, before in zip(sizes, [None, *sizes], strict=False) if n != before)
-
-
-def _joined_until(
+def joined_until(
     seq: int, joins: Sequence[tuple[int, int, int]], drawn: Mapping[int, int], calibrating: float
 ) -> dict[int, int]:
-    """Evaluating run -> nodes of it that had joined by a run."""
+    """Return evaluating run -> nodes of it that had joined by a run.
+
+    joins: run by which nodes joined, run that had evaluated them, how many.
+    """
     so_far: dict[int, float] = dict(drawn)
     for at, origin, count in joins:
         if at <= seq:
@@ -145,10 +89,11 @@ def _joined_until(
     return {origin: round(count) for origin, count in so_far.items()}
 
 
-def _drawn_at_training(
-    connection: Connection, project: str, version: str, class_index: int | None = None
-) -> dict[int, int]:
-    """Calibration nodes of the training that an earlier version had evaluated, by that run."""
+def drawn_at_training(connection: Connection, project: str, version: str) -> Subquery | None:
+    """Calibration nodes of the training that an earlier version had evaluated; None without.
+
+    With their class (a number) and the run that evaluated them.
+    """
     trained = select(model.c.trained_ns).where(
         model.c.project == project, model.c.version == version
     )
@@ -156,24 +101,27 @@ def _drawn_at_training(
         run.c.project == project, run.c.decided_ns < trained.scalar_subquery()
     )
     if connection.execute(before.limit(1)).first() is None:
-        return {}
+        return None
     same = and_(
         prediction.c.project == member.c.project, prediction.c.node_key == member.c.node_key
     )
-    query = (
-        select(prediction.c.seq, func.count())
+    of = member.c
+    return (
+        select(prediction.c.seq, of.node_key, of.class_index)
         .select_from(member)
         .join(prediction, same)
-        .where(
-            member.c.project == project,
-            member.c.version == version,
-            member.c.role == "calibration",
-        )
-        .group_by(prediction.c.seq)
+        .where(of.project == project, of.version == version, of.role == "calibration")
+        .subquery("drawn")
     )
-    if class_index is not None:
-        query = query.where(member.c.class_index == class_index)
-    return {int(seq): int(count) for seq, count in connection.execute(query)}
+
+
+def _drawn(connection: Connection, project: str, version: str) -> dict[int, float]:
+    """How many of them each run evaluated."""
+    drawn = drawn_at_training(connection, project, version)
+    if drawn is None:
+        return {}
+    query = select(drawn.c.seq, func.count()).group_by(drawn.c.seq)
+    return {int(seq): float(count) for seq, count in connection.execute(query)}
 
 
 def _levels(column: str | None) -> tuple[tuple[int, ...], float]:

@@ -17,10 +17,8 @@ from ringfence.connector.records import (
     RunFacts,
     StoredCoverage,
     StoredPrediction,
-    Threshold,
 )
 from ringfence.connector.store import coverage, models, predictions, runs, tables
-from ringfence.connector.store.calibration.schedule import class_schedules
 from ringfence.connector.store.rows import PREDICTION
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.thresholds import recorded
@@ -150,22 +148,3 @@ def test_parts_of_the_audit_mark_move_alone(writer):
     coverage.set_mark(writer, advice={"nodes": 3})
     mark = coverage.mark_of(writer.store, "p")
     assert (mark.labels_ns, mark.grouped_seq, mark.advice) == (5, 0, {"nodes": 3})
-
-
-def test_who_calibrates_a_class_is_counted_once_where_bands_share_its_nodes(writer):
-    models.record_model(writer, "m", "{}", "digest", [Member("i:1", "calibration", 0)])
-    sizes = {"a": {"0-4": 40, "5-9": 60, "10+": 30}, "b": {"0-4": 9, "5-9": 9, "10+": 9}}
-    thresholds = [
-        Threshold(alpha, band, name, alpha, -0.9, n, float(n), 1)
-        for alpha in (0.1, 0.2)
-        for name, bands in sizes.items()
-        for band, n in bands.items()
-    ]
-    seq = runs.decide(writer, Decision(FACTS, SETS, [], thresholds=thresholds))
-    found = class_schedules(writer.store, "p", "m", ("a", "b", "c"))
-    assert {name: [one.n_calibration for one in found[name]] for name in found} == {
-        "a": [130], "b": [9], "c": [0],
-    }  # fmt: skip
-    assert [(one.seq, one.own) for name in "abc" for one in found[name]] == [
-        (seq, True), (seq, True), (seq, False),
-    ]  # fmt: skip

@@ -1,10 +1,18 @@
 """The simulated law of living calibration against sequences of whole scores."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from ringfence.models.guarantee.law import coverage_band
-from ringfence.models.guarantee.living_law import LivingRun, simulate_law
+from ringfence.models.guarantee.living_law import (
+    LivingPart,
+    LivingRun,
+    simulate_law,
+    simulate_parts,
+    sum_of_laws,
+)
 
 RUNS, BATCH, TRAINED, DELAY, ALPHA = 40, 70, 400, 2, 0.1
 
@@ -87,3 +95,30 @@ def test_the_law_of_some_runs_is_that_of_their_own_misses():
     law = simulate_law(schedule("growing"), TRAINED, ALPHA)
     assert law.among([3, 4, 5]).band(0, 3) == law.band(3, 6)
     assert law.among([5]).p_value(0, 1, 60) == law.p_value(5, 6, 60)
+
+
+def test_one_part_has_the_law_of_all_nodes_to_the_path():
+    runs = schedule("window")
+    (part,) = simulate_parts([LivingPart(runs, TRAINED, ALPHA)], 0.05, seed=3)
+    assert (part.missed == simulate_law(runs, TRAINED, ALPHA, 0.05, seed=3).missed).all()
+    assert (sum_of_laws([part, part]).missed == 2 * part.missed).all()
+
+
+def test_a_shared_level_pulls_the_sum_to_alpha_and_its_parts_less():
+    """Frozen parts, a large step: a level of its own pulls each part, a shared one their sum."""
+    runs = schedule("frozen")
+    parts = [LivingPart(runs, TRAINED, ALPHA) for _ in range(3)]
+    answered = [(t - 1,) if t else () for t in range(RUNS)]
+    runs_of_own = [
+        replace(run, answered=places) for run, places in zip(runs, answered, strict=True)
+    ]
+    own = simulate_parts([replace(part, runs=runs_of_own) for part in parts], 0.5)
+    shared = simulate_parts(parts, 0.5, answered=answered)
+    fixed = simulate_parts(parts)
+
+    def spread(law):
+        return float((law.missed[-1] / law.known[-1]).std())
+
+    assert spread(sum_of_laws(shared)) < 0.5 * spread(sum_of_laws(fixed))
+    assert spread(own[0]) < 0.5 * spread(fixed[0])
+    assert 0.7 * spread(fixed[0]) < spread(shared[0]) < spread(fixed[0])
