@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +24,13 @@ from benchmarks.efficiency_others import sets_of_others
 from benchmarks.measuring import keep, show
 from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import Dataset, load
-from ringfence.jobs.reproduce.finished import induced_logits
 from ringfence.jobs.reproduce.published import ALPHA, TABLE_1
-from ringfence.jobs.reproduce.splits import Model, trained_model
-from ringfence.models.conformal.evaluate import (
-    CalibrationRule,
-    NodeDegrees,
-    NodeScores,
-    Promise,
-    degree_counts,
-    degrees,
-    evaluate,
-)
-from ringfence.models.scores import SCORES, softmax64
-from ringfence.models.scores.choice import choose_score
+from ringfence.jobs.reproduce.scores import judge_scores
+from ringfence.jobs.reproduce.splits import trained_model
 
 OTHERS = "one threshold"
 """Rule of the libraries beside: all nodes compared together."""
 
-OPTIONS: dict[str, Any] = {"diffusion": 0.5, "penalty": 0.01, "k_reg": 1}
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -54,7 +41,7 @@ def measure(data: Dataset, splits: int, draws: int, cache: Cache) -> list[dict[s
     chosen: list[str] = []
     for split in range(splits):
         model = trained_model(data, split, 0, cache)
-        rows, name = _one_split(data, model, np.random.default_rng(split), draws)
+        rows, name = judge_scores(data, model, np.random.default_rng(split), draws, _others, OTHERS)
         chosen.append(name)
         for key, values in rows.items():
             found.setdefault(key, []).append(values)
@@ -77,78 +64,8 @@ def measure(data: Dataset, splits: int, draws: int, cache: Cache) -> list[dict[s
     ]
 
 
-def _one_split(
-    data: Dataset, model: Model, rng: np.random.Generator, draws: int
-) -> tuple[dict[tuple[str, str], Floats], str]:
-    unseen = np.setdiff1d(np.arange(data.nodes), model.context)
-    there = rng.permutation(unseen)[: len(unseen) // 2]
-    nodes = np.concatenate([model.validation_nodes, model.train_nodes, there])
-    scores, degree, probabilities = _scores(data, model, nodes, rng)
-    seen = len(model.context)
-    validation = len(model.validation_nodes)
-    truth = data.y[nodes]
-    names = {name: values[:validation] for name, values in scores.items()}
-    choice = choose_score(names, truth[:validation], ALPHA, seed=0).score
-    rows: dict[tuple[str, str], list[Floats]] = {}
-    for _ in range(draws):
-        order = seen + rng.permutation(len(there))
-        calibration, judged = order[: model.calibration], order[model.calibration :]
-        for rule, score in _variants():
-            measured = _judge(rule, scores[score], degree, truth, calibration, judged)
-            rows.setdefault((rule, score), []).append(measured)
-        own = truth[calibration]
-        for name, sets in sets_of_others(
-            probabilities[calibration], own, probabilities[judged], ALPHA
-        ).items():
-            rows.setdefault((OTHERS, name), []).append(_summary(sets, truth[judged]))
-    return {key: np.mean(values, axis=0) for key, values in rows.items()}, choice
-
-
-def _variants() -> Iterator[tuple[CalibrationRule, str]]:
-    yield "NodeEx", "APS"
-    for score in SCORES:
-        yield "auto", score
-
-
-def _scores(
-    data: Dataset, model: Model, nodes: Ints, rng: np.random.Generator
-) -> tuple[dict[str, Floats], Ints, Floats]:
-    """Every score of the nodes on the subgraph that they induce, degrees and probabilities."""
-    place = np.full(data.nodes, -1, np.int64)
-    place[nodes] = np.arange(len(nodes))
-    inside = place[data.edges]
-    inside = inside[:, (inside >= 0).all(axis=0)]
-    both = np.unique(np.concatenate([inside, inside[::-1]], axis=1), axis=1)
-    probabilities, u = softmax64(induced_logits(data, model, nodes)), rng.random(len(nodes))
-    given = OPTIONS | {"edge_index": both}
-    scores = {
-        name: np.asarray(
-            score.all_classes(
-                probabilities, u, **{option: given[option] for option in score.options}
-            )
-        )
-        for name, score in SCORES.items()
-    }
-    return scores, degrees(both, len(nodes)), np.asarray(probabilities)
-
-
-def _judge(
-    rule: CalibrationRule, scores: Floats, degree: Ints, truth: Ints, known: Ints, due: Ints
-) -> Floats:
-    """Mean size, coverage, that of the worst class, and the spread over classes."""
-    own = scores[known, truth[known]]
-    result = evaluate(
-        NodeScores(own, scores[due], own),
-        NodeDegrees(degree[known], degree[due], degree_counts(degree)),
-        Promise((ALPHA,), rule),
-    )
-    return _summary(result.sets[0], truth[due])
-
-
-def _summary(sets: NDArray[np.bool_], truth: Ints) -> Floats:
-    hits = sets[np.arange(len(truth)), truth]
-    each = np.array([hits[truth == y].mean() for y in np.unique(truth)])
-    return np.array([sets.sum(axis=1).mean(), hits.mean(), each.min(), each.max() - each.min()])
+def _others(known: Floats, classes: Ints, due: Floats) -> dict[str, NDArray[np.bool_]]:
+    return sets_of_others(known, classes, due, ALPHA)
 
 
 def summarise(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from ringfence.jobs.reproduce.datasets import Dataset, DatasetMissing, load
 from ringfence.jobs.reproduce.finished import accuracy
 from ringfence.jobs.reproduce.protocol import edge_record, node_record, sequence_seed
 from ringfence.jobs.reproduce.published import ALPHA, LARGE
+from ringfence.jobs.reproduce.scores import scores_record
 from ringfence.jobs.reproduce.splits import Model, trained_model
 
 __all__ = ["GROUP", "Plan", "Results", "Skipped", "run_datasets"]
@@ -52,13 +53,17 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Records of one dataset: accuracy per split, and one record per sequence, in order."""
+    """Records of one dataset: accuracy per split, and one record per sequence, in order.
+
+    scores: one record per split of node sequences: our rule and other scores.
+    """
 
     name: str
     title: str
     accuracies: tuple[float, ...]
     node: tuple[dict[str, Any], ...]
     edge: tuple[dict[str, Any], ...]
+    scores: tuple[dict[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +102,28 @@ def _run(plan: Plan, data: Dataset, report: Report) -> Results:
         )["accuracy"]
         for split in range(splits)
     ]
-    return Results(data.name, data.title, tuple(accuracies), node, edge)
+    scores = _scores(plan, data, len(node), report)
+    return Results(data.name, data.title, tuple(accuracies), node, edge, scores)
+
+
+def _scores(
+    plan: Plan, data: Dataset, sequences: int, report: Report
+) -> tuple[dict[str, Any], ...]:
+    """One record for each split of the node sequences."""
+    count = 1 + plan.split_of("node", sequences - 1) if sequences else 0
+    found = []
+    for split in range(count):
+        name, seed = f"{data.name}/scores-{split}", 1_000 * plan.seed + split
+        if plan.cached_only and not plan.cache.has(name):
+            break
+        report(f"{data.title}, scores", split, count)
+
+        def once(split: int = split, seed: int = seed) -> dict[str, Any]:
+            return scores_record(data, plan.model(data, split), seed)
+
+        found.append(plan.cache.record(name, once))
+    report(f"{data.title}, scores", count, count)
+    return tuple(found)
 
 
 def _sequences(

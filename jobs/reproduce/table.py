@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ringfence.jobs.reproduce.law import Chance, chance
 from ringfence.jobs.reproduce.published import ALPHA, PUBLISHED, Published
+from ringfence.jobs.reproduce.scores import ScoreCell, score_cells
 from ringfence.jobs.reproduce.sequence_runs import GROUP, Results
 
 __all__ = ["Cell", "Row", "row_of", "rows_of"]
@@ -35,7 +36,10 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One dataset: cells by "kind time rule", such as "node arrival naive"."""
+    """One dataset: cells by "kind time rule", such as "node arrival naive".
+
+    scores: our rule and other scores by "rule score", such as "auto DAPS".
+    """
 
     name: str
     title: str
@@ -48,6 +52,7 @@ class Row:
     cells: dict[str, Cell]
     chance_first: Chance | None
     chance_all: Chance | None
+    scores: dict[str, ScoreCell] = field(default_factory=dict)
 
     @property
     def inside(self) -> bool | None:
@@ -87,6 +92,7 @@ def row_of(result: Results) -> Row:
         cells,
         chance(n, m, ALPHA, first) if result.node else None,
         chance(n, m, ALPHA, len(result.node)) if result.node else None,
+        score_cells(result.scores),
     )
 
 

@@ -14,6 +14,7 @@ from ringfence.jobs.reproduce.figures.curves import TARGET
 from ringfence.jobs.reproduce.finished import full_logits, induced_logits
 from ringfence.jobs.reproduce.protocol import Run
 from ringfence.jobs.reproduce.published import ALPHA
+from ringfence.jobs.reproduce.scores import PARTS, SUBGRAPHS
 from ringfence.jobs.reproduce.sequence_runs import GROUP, Plan
 from ringfence.jobs.reproduce.splits import Model
 from ringfence.jobs.views.charts.model import COLOURS, Bars, Figure, Line, Panel
@@ -33,7 +34,6 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 HOPS = {1: "#d99a00", 2: "#c8452f"}
-SUBGRAPHS, PARTS = 10, 5  # K, and into how many groups each round splits the test nodes
 
 
 def naps_figure(plan: Plan, name: str) -> Figure:

@@ -19,6 +19,7 @@ from ringfence.jobs.reproduce.finished import full_logits
 from ringfence.jobs.reproduce.law import chance
 from ringfence.jobs.reproduce.protocol import edge_run
 from ringfence.jobs.reproduce.published import PUBLISHED, STATISTICS, TABLE_1
+from ringfence.jobs.reproduce.scores import score_cells, scores_record
 from ringfence.jobs.reproduce.sequence_runs import Plan, Results, run_datasets
 from ringfence.jobs.reproduce.splits import draw_split, trained_model
 from ringfence.jobs.reproduce.stale import stale_coverage
@@ -28,7 +29,7 @@ from ringfence.models.conformal.weights import edge_weights
 from ringfence.models.networks import GCN
 from ringfence.models.networks.edges import canonical_edges
 from ringfence.models.sample.accounts import sample_graph
-from ringfence.models.scores import aps, softmax64
+from ringfence.models.scores import SCORES, aps, softmax64
 
 SHARED = Path(__file__).resolve().parents[4] / "shared" / "data"
 
@@ -74,7 +75,11 @@ def test_a_small_dataset_from_nothing_to_the_table(folder, tmp_path):
     assert row["title"] in (tmp_path / "README.md").read_text()
 
     cached = {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/**/*.*")}
-    assert len(cached) == 12 + 3 + 2 + 2
+    assert len(cached) == 12 + 3 + 2 + 2 + 2  # sequences, networks, accuracies, scores
+    assert row["scores"]["auto DAPS"]["size"] < row["scores"]["auto APS"]["size"]
+    page = (tmp_path / "README.md").read_text()
+    assert "Our rule and other scores beside the paper's" in page
+    assert "Not run here: Flickr and Reddit2" in page
     again = json.loads(_reproduce(*options).stdout)
     assert again == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/**/*.*")} == cached
@@ -215,6 +220,20 @@ def test_a_cell_is_the_grand_mean_and_a_row_knows_whether_it_is_chance():
     assert "means of 20 sequences: 1 of 1 datasets lie within" in findings([good])[0]
     assert "0 of 1 datasets lie outside" in findings([good])[1]
     assert "Outside: X." in findings([row(*[940, 970] * 10)])[0]
+
+
+def test_our_rule_and_other_scores_are_judged_on_the_same_nodes(tiny):
+    data, model = tiny
+    record = scores_record(data, model, seed=1)
+    cells = score_cells([record])
+    assert set(cells) == {f"auto {score}" for score in SCORES} | {
+        "NodeEx APS", "NodeEx vote", "auto auto",
+    }  # fmt: skip
+    assert all(0.8 < cell.covered < 1.0 for cell in cells.values())
+    assert all(cell.worst_class <= cell.covered for cell in cells.values())
+    assert cells["auto auto"] == cells[f"auto {record['chosen']}"]
+    assert scores_record(data, model, seed=1) == record
+    assert score_cells([]) == {}
 
 
 def test_the_papers_numbers_are_complete():
