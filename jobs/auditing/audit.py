@@ -17,7 +17,7 @@ from ringfence.connector.neo4j.write import coverage_audits
 from ringfence.connector.records import AlarmState, CoverageRow, KnownClass, NodeGroup, Run
 from ringfence.connector.store import coverage, labels, predictions, runs
 from ringfence.connector.store.calibration.parts import class_schedules, group_schedules
-from ringfence.connector.store.calibration.schedule import calibration_schedule
+from ringfence.connector.store.calibration.schedule import CalibratedRun, calibration_schedule
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.groups import record_groups
 from ringfence.connector.store.labels import OpenPrediction
@@ -132,7 +132,7 @@ def count_coverage(
         for version, share in shares.items()
     }
     names = class_names(store, project)
-    of_parts = {}
+    of_parts: dict[tuple[str, str], Sequence[CalibratedRun]] = {}
     for version in sorted({tally.model for tally in by_class if tally.promise == "class"} & living):
         found = class_schedules(store, project, version, names[version], shares[version])
         of_parts |= {(version, name): schedule for name, schedule in found.items()}
