@@ -13,7 +13,7 @@ USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real reproduce \
+.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real bench-scale reproduce \
   screenshots docs notebooks lock clean
 
 help: ## this list
@@ -84,6 +84,9 @@ screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from
 
 bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score, audit (FLIGHTS=folder FAERS=folder)
 	$(BIN)/python -m benchmarks.real.run $(if $(FLIGHTS),--flights $(FLIGHTS)) $(if $(FAERS),--faers $(FAERS)) $(ARGS)
+
+bench-scale: $(VENV)/.bench ## the pass on one machine and over partitions on Ray: memory, bytes, time per stage; a cost model (SIZE=--quick)
+	$(BIN)/python -m benchmarks.partitions.run $(SIZE)
 
 bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions; an audit of 10,000 runs
 	$(BIN)/python -m benchmarks.audit_pages

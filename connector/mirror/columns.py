@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import zlib
 from pathlib import Path
@@ -49,6 +50,28 @@ class Column:
         if self._mapped is None:
             self._mapped = self._map()
         return self._mapped
+
+    def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Return a copy of some rows; pages that were read for it don't stay in this process.
+
+        Where other values are shown, the mapped array answers, which has them.
+        """
+        if self._other or not len(rows) or not self.rows or self.width == 0:
+            return np.asarray(self.array[rows])
+        return np.asarray(self._map()[rows])
+
+    def release(self) -> None:
+        """Let mapped pages go; the next look reads them from the system's cache or the disk.
+
+        Values that are shown live in such pages: a column that has some keeps them all.
+        """
+        if self._mapped is None or self._other:
+            return
+        base: Any = self._mapped
+        while base is not None and not isinstance(base, mmap.mmap):
+            base = getattr(base, "base", None)
+        if base is not None and hasattr(mmap, "MADV_DONTNEED"):
+            base.madvise(mmap.MADV_DONTNEED)
 
     def show(self, rows: NDArray[np.int64], values: NDArray[Any]) -> None:
         """Let the array have other values at some rows; the file stays as it is."""

@@ -113,6 +113,15 @@ class Mirror:
         """Features [n, width], mapped: only rows that are used are read."""
         return self.feature_column.array
 
+    def feature_rows(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return a copy of the features of some rows; nothing else stays in memory."""
+        return self.feature_column.take(rows)
+
+    def release_pages(self) -> None:
+        """Let go of pages of the relationships' files that were looked at; nothing is lost."""
+        for column in (self.adjacency.offsets, self.adjacency.others, self.adjacency.codes):
+            column.release()
+
     @property
     def edges(self) -> NDArray[np.int64]:
         """All relationships as (source, target, type) [3, E]; a copy, made at each call."""

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,20 +17,37 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.engines.divided_pass import DividedPass
 from ringfence.jobs.engines.ownership_file import owners_of
+from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage
 from ringfence.jobs.engines.workers import WorkerLost, Workers
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.scoring.typed_inference import ForwardPass
+from ringfence.jobs.telemetry.log_lines import log_run_event
 from ringfence.models.inference import InferenceGraph, InferencePlan
 
 ATTEMPTS = 3  # of a pass whose workers die
 
 
+@dataclass(frozen=True, slots=True)
+class FeatureRows:
+    """Features of a mirror by row, read when they are asked for and not held."""
+
+    mirror: Mirror
+
+    def __getitem__(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Return the features of some rows."""
+        return self.mirror.feature_rows(rows)
+
+
 class PartitionedEngine(ABC):
-    """Passes over the partitions of some workers; `kind` names it in notes and errors."""
+    """Passes over the partitions of some workers; `kind` names it in notes and errors.
+
+    watch: is told of every stage of a pass that is over.
+    """
 
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.lost = 0
+        self.watch: Callable[[Stage], None] = forget_stage
 
     @abstractmethod
     def open_workers(self, folder: Path) -> Workers:
@@ -52,17 +73,23 @@ class PartitionedEngine(ABC):
         """
         plan = self._plan(model, mirror)
         workers = self.open_workers(folder)
+        begun = time.perf_counter()
         owners = owners_of(folder, mirror.epoch, graph, workers.count)
+        mirror.release_pages()
+        self._report(Stage("divide", time.perf_counter() - begun, 0, 0))
         name = f"{model.version}-{mirror.epoch}"
         for _ in range(ATTEMPTS):
-            one = DividedPass(workers, name, plan, graph, mirror.features, owners)
+            one = DividedPass(
+                workers, name, plan, graph, FeatureRows(mirror), owners, self._report,
+                mirror.release_pages,
+            )  # fmt: skip
             try:
                 logits = one.run(wanted)
             except WorkerLost as lost:
                 self.lost, reason = self.lost + 1, str(lost)
                 workers.revive()
                 continue
-            return ForwardPass(logits, self._sentence(one, mirror))
+            return ForwardPass(logits, self._sentence(one, mirror), one.seconds)
         raise ServerError(
             found=f"workers of the {self.kind} engine died in {ATTEMPTS} passes: {reason}",
             needed="workers that live through a pass: memory and disk for their partitions",
@@ -80,6 +107,14 @@ class PartitionedEngine(ABC):
                 workers.get(workers.call(part, "close_state", mirror.version))
             except WorkerLost:
                 self.lost += 1
+
+    def _report(self, stage: Stage) -> None:
+        """Tell of a stage: a line of the log, and whoever watches."""
+        log_run_event(
+            logging.INFO, "stage", stage=stage.name, seconds=round(stage.seconds, 3),
+            rows=stage.rows, bytes=stage.moved,
+        )  # fmt: skip
+        self.watch(stage)
 
     def _plan(self, model: SavedModel, mirror: Mirror) -> InferencePlan:
         if mirror.typed is not None:

@@ -185,7 +185,7 @@ def evaluate_rows(
     calibration, classes, absent = _calibration(mirror, known)
     wanted = np.concatenate([calibration, rows, also])
     scored = score(workspace, model, mirror, graph, wanted, terms)
-    stopwatch.lap("forward")
+    stopwatch.lap("forward", scored.seconds)
     degree, n, m = neighbour_counts(graph, wanted), len(calibration), len(calibration) + len(rows)
     degrees = NodeDegrees(degree[:n], degree[n:m], _degree_counts(mirror, graph, terms))
     promise, drift = promise_of(settings, terms, model), _drift(mirror, calibration, settings)

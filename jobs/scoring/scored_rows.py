@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -25,13 +25,15 @@ from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 class ScoredRows:
     """Scores of all classes at the wanted rows [m, classes]; how the outputs were computed.
 
-    top, entropy: of the network's probabilities at the same rows [m].
+    top, entropy: of the network's probabilities at the same rows [m]. seconds: of the forward
+    pass, by stage, where it had several.
     """
 
     scores: NDArray[np.float64]
     sentence: str
     top: NDArray[np.float64]
     entropy: NDArray[np.float64]
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 ScoreRows = Callable[
@@ -65,4 +67,4 @@ def score_rows(
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
     own = probabilities if near is None else probabilities[near.places]
     entropy = -(own * np.log(np.maximum(own, np.finfo(np.float64).tiny))).sum(axis=1)
-    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropy)
+    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropy, passed.seconds)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,10 +42,14 @@ ROWS_PER_STEP = 65_536  # encoded and written at a time
 
 @dataclass(frozen=True, slots=True)
 class ForwardPass:
-    """Logits at the wanted rows [m, classes], and one sentence on how they were computed."""
+    """Logits at the wanted rows [m, classes], and one sentence on how they were computed.
+
+    seconds: by stage, where the pass had several.
+    """
 
     logits: Float32s
     sentence: str
+    seconds: Mapping[str, float] = field(default_factory=dict)
 
 
 def typed_outputs_at(

@@ -83,7 +83,9 @@ def in_order(seconds: Mapping[str, float]) -> dict[str, float]:
     {'read': 0.1, 'decide': 0.2}
     """
     place = {step: i for i, step in enumerate(STEPS)}
-    return dict(sorted(seconds.items(), key=lambda item: place.get(item[0], len(STEPS))))
+    return dict(
+        sorted(seconds.items(), key=lambda item: place.get(item[0].partition(":")[0], len(STEPS)))
+    )
 
 
 def column_title(name: str) -> str:

@@ -17,6 +17,7 @@ __all__ = ["OwnedLists"]
 Ints = NDArray[np.int64]
 Numbers = NDArray[np.int32]
 
+ROWS_AT_ONCE = 65_536
 MERGE_SHARE = 8  # the base is written anew when an eighth of it has been replaced
 
 
@@ -54,10 +55,28 @@ class OwnedLists:
         self.late_sources = both[places]
         return len(self.late_sources) * MERGE_SHARE > len(self.sources)
 
+    def follow_base(self, rows: Ints) -> bool:
+        """Whether rows come right behind the base, with no late lists: it can go on with theirs."""
+        base = len(self.offsets) - 1
+        return bool(
+            len(rows)
+            and not len(self.late_rows)
+            and rows[0] == base
+            and rows[-1] == base + len(rows) - 1
+        )
+
     def merged(self, owned: int) -> tuple[Ints, Numbers]:
-        """Return offsets and sources of one base that holds the late lists, for `owned` rows."""
-        found = self.take(np.arange(owned))
-        return found.offsets, found.sources
+        """Return offsets and sources of one base that holds the late lists, for `owned` rows.
+
+        Some rows at a time, so that no more than the result stands beside the lists.
+        """
+        offsets = np.zeros(owned + 1, np.int64)
+        parts = [np.empty(0, np.int32)]
+        for start in range(0, owned, ROWS_AT_ONCE):
+            found = self.take(np.arange(start, min(start + ROWS_AT_ONCE, owned)))
+            offsets[start + 1 : start + 1 + len(found.rows)] = offsets[start] + found.offsets[1:]
+            parts.append(found.sources)
+        return offsets, np.concatenate(parts)
 
     def rest_on(self, offsets: Ints, sources: Numbers) -> None:
         """Have this base and nothing beside it."""

@@ -51,6 +51,14 @@ class PartUpdate:
     feature_rows: Ints
     features: Float32s
 
+    @property
+    def bytes(self) -> int:
+        """How much of it goes to the partition."""
+        arrays = (
+            self.owners, self.rows, self.offsets, self.sources, self.feature_rows, self.features,
+        )  # fmt: skip
+        return sum(int(one.nbytes) for one in arrays)
+
 
 @dataclass(slots=True)
 class Part:
@@ -96,7 +104,9 @@ class Part:
             self.array("features")
             self.array("computed")[before:] = NEVER_COMPUTED
         places = self.places_of(update.rows)
-        if self.lists.replace(places, update.offsets, update.sources):
+        if self.lists.follow_base(places):
+            self._append_lists(update.offsets, update.sources)
+        elif self.lists.replace(places, update.offsets, update.sources):
             self.rest_on(*self.lists.merged(len(self.rows)))
         altered = self.places_of(update.feature_rows)
         self.array("features")[altered] = update.features
@@ -104,6 +114,18 @@ class Part:
         again = np.union1d(altered, places) if isinstance(self.plan, MessagePlan) else altered
         self._fill_first(again)
         self.version = update.version
+
+    def _append_lists(self, offsets: Ints, sources: NDArray[np.int32]) -> None:
+        """Let the base go on with lists of the rows behind it: a partition that is filled."""
+        lists = self.lists
+        rows, entries = len(lists.offsets), len(lists.sources)
+        ends = self.allocate("offsets", (rows + len(offsets) - 1,), np.int64)
+        if rows == 1:
+            ends[0] = 0
+        ends[rows:] = offsets[1:] + entries
+        numbers = self.allocate("sources", (entries + len(sources),), np.int32)
+        numbers[entries:] = sources
+        lists.rest_on(ends, numbers)
 
     def rest_on(self, offsets: Ints, sources: NDArray[np.int32]) -> None:
         """Put lists where arrays are kept."""

@@ -1,24 +1,30 @@
-"""What tests ask of Ray, in a process of its own: python -m tests.jobs.engines.ray_checks FOLDER.
+"""What tests ask of Ray, in a process of its own.
+
+    python -m tests.jobs.engines.ray_checks FOLDER CHECK
 
 Prints one JSON object. Ray stays out of the tests' process, and torch out of this one.
 """
 
 import json
 import os
-import signal
+import secrets
 import sys
 from pathlib import Path
 
 import numpy as np
 
 from ringfence.jobs.config.engine import EngineSettings
-from ringfence.jobs.engines import registry
 from ringfence.jobs.engines.divided_pass import DividedPass
-from ringfence.jobs.engines.workers import WorkerLost
 from ringfence.models.inference import forward_whole, graph_of
 from ringfence.models.inference.plan import plan_named
+from tests.jobs.engines.ray_projects import DyingEngine, Project, kill_driver
 
-NODES, WIDTH, HIDDEN, CLASSES = 2_000, 6, 8, 3
+NODES, WIDTH, HIDDEN, CLASSES = 50_000, 6, 8, 3
+METHODS = ("open", "update", "mark_stale", "needs", "give", "compute_second", "outputs", "seal")
+QUICK_DEATHS = {  # a node that is gone is missed within seconds
+    "RAY_health_check_initial_delay_ms": "0", "RAY_health_check_period_ms": "500",
+    "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "2",
+}  # fmt: skip
 rng = np.random.default_rng(0)
 
 
@@ -95,24 +101,110 @@ def check_networks(workers):
         full, one = graph.differing(workers, name, plan, np.arange(NODES))
         workers.get([workers.call(part, "close_state", 1)[0] for part in (0, 1)])
         graph.grow()
-        some, two = graph.differing(workers, name, plan, np.arange(0, NODES, 99))
+        some, two = graph.differing(workers, name, plan, np.arange(0, NODES, 999))
         told[name] = [full, some, one.computed, two.computed, two.filled]
     return told
 
 
-def check_death(workers):
-    """A worker is killed between two passes: was it noticed, and is the next pass right?"""
-    graph, plan = Graph(), plan_named("sage", WEIGHTS["sage"], np.zeros(WIDTH), np.ones(WIDTH), {})
-    graph.differing(workers, "death", plan, np.arange(NODES))
-    os.kill(workers.processes[1], signal.SIGKILL)
-    lost = False
-    try:
-        graph.differing(workers, "death", plan, np.arange(NODES))
-    except WorkerLost:
-        lost = True
-    workers.revive()
-    differing, one = graph.differing(workers, "death", plan, np.arange(NODES))
-    return [lost, differing, one.filled, one.computed]
+def project_at(folder, network="sage", nodes=2_000):
+    return Project(folder / network, network, WEIGHTS[network], nodes, WIDTH, CLASSES)
+
+
+def check_deaths(engine, folder, methods, network="sage"):
+    """A worker is killed inside a pass, at each of some calls: what differs, and what is said."""
+    project, told = project_at(folder, network), {}
+    for method in methods:
+        engine.dies_at, lost = method, engine.lost
+        project.grow(30)
+        differing, sentence = project.differing(engine, np.arange(project.mirror.size))
+        told[method] = [differing, engine.lost - lost, sentence]
+        project.finish(engine)
+    return told
+
+
+def check_lost_node(engine, folder, cluster, node):
+    """The raylet of a node is killed inside a pass."""
+    project, lost = project_at(folder), engine.lost
+    project.grow(30)
+    engine.dies_at = "compute_second"
+    engine.strike = lambda _watched, _number: cluster.remove_node(node, allow_graceful=False)
+    differing, sentence = project.differing(engine, np.arange(project.mirror.size))
+    return [differing, engine.lost - lost, sentence]
+
+
+def check_cluster(folder):
+    """A cluster of two nodes that somebody else started: networks, deaths, a node that is lost."""
+    os.environ.update(
+        QUICK_DEATHS, RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32),
+        RAY_USAGE_STATS_ENABLED="0", RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER="0",
+    )  # fmt: skip
+    from ray.cluster_utils import Cluster
+
+    common = {"num_cpus": 2, "object_store_memory": 80 << 20, "include_dashboard": False}
+    cluster = Cluster(initialize_head=True, head_node_args=common)
+    second = cluster.add_node(**common)
+    settings = EngineSettings(kind="ray", partitions=2, address=cluster.address)
+    engine = DyingEngine(settings)
+    workers = engine.open_workers(folder / "forward")
+    pids = [one.process.pid for node in (cluster.head_node, second)
+            for kind in node.all_processes.values() for one in kind]  # fmt: skip
+    told = {"started": pids + workers.processes, "networks": check_networks(workers)}
+    told["deaths"] = check_deaths(engine, folder, ("compute_second",))
+    told["node"] = check_lost_node(engine, folder, cluster, second)
+    engine.close()
+    cluster.shutdown()
+    return told
+
+
+def check_every_call(folder):
+    """A worker killed at every kind of call, for a network of two layers and for one that walks."""
+    engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
+    told = {"sage": check_deaths(engine, folder, METHODS)}
+    told["appnp"] = check_deaths(engine, folder, ("begin_walk", "step", "walked"), "appnp")
+    engine.close()
+    return told
+
+
+def check_spilled(folder):
+    """Rows in transit that are more than the object store holds: the bits, and what was spilled."""
+    nodes, width, hidden = 300_000, 8, 128
+    arrays = {
+        f"conv{k}.lin_{side}.weight": weights(*shape)
+        for k, shape in ((1, (hidden, width)), (2, (CLASSES, hidden))) for side in "lr"
+    }  # fmt: skip
+    arrays |= {"conv1.lin_l.bias": weights(hidden), "conv2.lin_l.bias": weights(CLASSES)}
+    engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
+    project = Project(folder / "spilled", "sage", arrays, nodes, width, CLASSES)
+    differing, sentence = project.differing(engine, np.arange(nodes))
+    logs = (engine._scratch / "session_latest" / "logs").glob("raylet*")
+    spilled = any("Spilled" in log.read_text(errors="replace") for log in logs)
+    engine.close()
+    return [differing, sentence, spilled]
+
+
+def check_driver(folder, method):
+    """The command itself is killed inside a pass; nothing is printed after that."""
+    before = set(processes())
+    engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
+    project = project_at(folder)
+    workers = engine.open_workers(folder / "sage" / "ray")
+    print(json.dumps(sorted(set(processes()) - before) + workers.processes), flush=True)
+    engine.dies_at, engine.strike = method, kill_driver
+    project.differing(engine, np.arange(project.mirror.size))
+
+
+def check_local(folder):
+    """A cluster that ringfence starts and ends: a pass, and what was left open before it."""
+    before = set(processes())
+    engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
+    project = project_at(folder)
+    workers = engine.open_workers(folder / "sage" / "ray")
+    started = sorted(set(processes()) - before) + workers.processes
+    found = project.differing(engine, np.arange(project.mirror.size))
+    project.finish(engine)
+    environment = {name: os.environ.get(name, "") for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
+    engine.close()
+    return {"started": started, "pass": found, "environment": environment}
 
 
 def processes():
@@ -127,18 +219,15 @@ def processes():
     return found
 
 
+CHECKS = {
+    "cluster": check_cluster, "every_call": check_every_call, "spilled": check_spilled,
+    "local": check_local, "driver": check_driver,
+}  # fmt: skip
+
+
 def main():
-    before = set(processes())
-    settings = EngineSettings(kind="ray", partitions=2, object_store_mb=80)
-    engine = registry.engine_of(settings)
-    workers = engine.open_workers(Path(sys.argv[1]) / "forward")
-    started = sorted(set(processes()) - before) + workers.processes
-    if "wait" in sys.argv:
-        print(json.dumps(started), flush=True)
-        signal.pause()
-    told = {"networks": check_networks(workers), "death": check_death(workers), "started": started}
-    registry.close_engines()
-    print(json.dumps(told))
+    folder, check, *more = sys.argv[1:]
+    print(json.dumps(CHECKS[check](Path(folder), *more)))
 
 
 if __name__ == "__main__":
