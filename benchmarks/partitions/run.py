@@ -26,7 +26,7 @@ POINTS = (
     *QUICK, "community:50000:2", "community:200000:2", "community:200000:4", "community:1000000:2",
     "community:1000000:4", "uniform:1000000:4", "community:10000000:4",
 )  # fmt: skip
-GB_PER_NODE = 1.8e-6
+GB_PER_NODE = 1.3e-6
 MB_PER_NODE_IN_STORE = 1.2e-4
 NAME = "partitions"
 

@@ -36,7 +36,10 @@ class EngineSettings(Section):
         "same path as on this machine.",
     )
     worker_memory_mb: int | None = Field(
-        None, ge=1, description="`ray`: memory that each worker is scheduled with."
+        None,
+        ge=1,
+        description="`ray`: memory that each worker is scheduled with, and may take beside what a "
+        "process of Ray has when it starts; mapped files don't count.",
     )
     object_store_mb: int = Field(
         256,

@@ -15,15 +15,23 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError, ServerError
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.connector.mirror.typed import TypedMirror
 from ringfence.jobs.engines.divided_pass import DividedPass
 from ringfence.jobs.engines.ownership_file import owners_of
 from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage
+from ringfence.jobs.engines.typed_pass import EncodedColumns, TypedDividedPass
 from ringfence.jobs.engines.workers import WorkerLost, Workers
 from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.typed_inputs import ENCODER, MANIFEST_KEY, TypedEncoders
 from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.jobs.telemetry.log_lines import log_run_event
-from ringfence.models.inference import InferenceGraph, InferencePlan
+from ringfence.models.inference import InferenceGraph
+from ringfence.models.inference.typed import typed_graph
+from ringfence.models.networks.registry import typed_planner
+from ringfence.models.schema import TypedSchema
 
+AnyPass = DividedPass | TypedDividedPass
+BeginPass = Callable[[Workers, str, NDArray[np.int16]], AnyPass]
 ATTEMPTS = 3  # of a pass whose workers die
 
 
@@ -71,7 +79,7 @@ class PartitionedEngine(ABC):
         A pass whose workers die begins again: those that live keep what they had made, the others
         are filled from the mirror.
         """
-        plan = self._plan(model, mirror)
+        begin = self._begin(model, mirror, graph)
         workers = self.open_workers(folder)
         begun = time.perf_counter()
         owners = owners_of(folder, mirror.epoch, graph, workers.count)
@@ -79,10 +87,7 @@ class PartitionedEngine(ABC):
         self._report(Stage("divide", time.perf_counter() - begun, 0, 0))
         name = f"{model.version}-{mirror.epoch}"
         for _ in range(ATTEMPTS):
-            one = DividedPass(
-                workers, name, plan, graph, FeatureRows(mirror), owners, self._report,
-                mirror.release_pages,
-            )  # fmt: skip
+            one = begin(workers, name, owners)
             try:
                 logits = one.run(wanted)
             except WorkerLost as lost:
@@ -116,13 +121,32 @@ class PartitionedEngine(ABC):
         )  # fmt: skip
         self.watch(stage)
 
-    def _plan(self, model: SavedModel, mirror: Mirror) -> InferencePlan:
+    def _begin(self, model: SavedModel, mirror: Mirror, graph: InferenceGraph) -> BeginPass:
+        """Return how a pass of this model is begun; refuse a model that can't be divided."""
         if mirror.typed is not None:
-            raise self._refusal("a graph of several labels", "a project with one label")
-        plan = model.plan()
+            return self._begin_typed(model, mirror, mirror.typed, graph)
+        plan, features = model.plan(), FeatureRows(mirror)
         if plan is None:
             raise self._refusal(f"the network {model.network}", "GCN, SAGE, GAT, APPNP or MLP")
-        return plan
+        return lambda workers, name, owners: DividedPass(
+            workers, name, plan, graph, features, owners, self._report, mirror.release_pages
+        )
+
+    def _begin_typed(
+        self, model: SavedModel, mirror: Mirror, typed: TypedMirror, graph: InferenceGraph
+    ) -> BeginPass:
+        planner = typed_planner(model.network)
+        if planner is None:
+            raise self._refusal(f"the network {model.network}", "typed SAGE")
+        facts = model.manifest[MANIFEST_KEY]
+        schema = TypedSchema.from_json(facts["schema"])
+        encoders = TypedEncoders.restore(facts, model.weights)
+        weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
+        plan, whole = planner(schema, weights), typed_graph(graph, schema, typed.labels)
+        columns = EncodedColumns(typed, encoders)
+        return lambda workers, name, owners: TypedDividedPass(
+            workers, name, plan, whole, columns, owners, self._report, mirror.release_pages
+        )
 
     def _refusal(self, found: str, needed: str) -> ConfigError:
         return ConfigError(
@@ -131,9 +155,9 @@ class PartitionedEngine(ABC):
             next_step='set [engine] kind = "local"',
         )
 
-    def _sentence(self, one: DividedPass, mirror: Mirror) -> str:
+    def _sentence(self, one: AnyPass, mirror: Mirror) -> str:
         count = one.workers.count
-        why = "only what changed was computed again"
+        why = one.kept
         if one.filled:
             why = f"{one.filled} of {count} partitions were filled from the mirror"
         if self.lost:

@@ -70,6 +70,7 @@ class PartitionedPass(ABC, Generic[Plan, Graph]):
     """
 
     calls: ClassVar[str] = ""  # what the names of the hosts' methods begin with
+    kept: ClassVar[str] = "only what changed was computed again"  # where nothing was filled
 
     workers: Workers
     name: str

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import os
+import resource
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import ray
-from ray.exceptions import GetTimeoutError, RayActorError, RayError, RayTaskError
+from ray.exceptions import (
+    GetTimeoutError,
+    ObjectStoreFullError,
+    OutOfDiskError,
+    RayActorError,
+    RayError,
+    RayTaskError,
+)
 
-from ringfence.connector.errors import FolderError, RingfenceError
+from ringfence.connector.errors import FolderError, RingfenceError, ServerError
 from ringfence.connector.files import make_private_folder
 from ringfence.jobs.config.engine import EngineSettings
-from ringfence.jobs.engines.partition_host import PartitionHost
+from ringfence.jobs.engines.typed_host import WorkerHost
 from ringfence.jobs.engines.workers import WorkerLost
 
 MEGABYTE = 1 << 20
 START_SECONDS = 120.0
+STATUS = Path("/proc/self/status")
 
 
 def connect(settings: EngineSettings, scratch: Path | None) -> None:
@@ -79,9 +88,15 @@ class RayWorkers:
                     needed="a disk with room for the partition, in [engine] worker_folder",
                     next_step="ringfence partition   (says how much each needs)",
                 ) from None
+            if isinstance(error.cause, MemoryError):
+                raise self._too_little_memory() from None
+            if isinstance(error.cause, ObjectStoreFullError | OutOfDiskError):
+                raise _store_is_full(error.cause) from None
             if _is_loss(error):
                 raise WorkerLost(first_line(error)) from None
             raise
+        except (ObjectStoreFullError, OutOfDiskError) as error:
+            raise _store_is_full(error) from None
         except RayActorError as error:
             raise WorkerLost(first_line(error)) from None
         except RayError as error:  # objects that were lost with their node
@@ -101,6 +116,13 @@ class RayWorkers:
         for actor in self._actors:
             ray.kill(actor)
 
+    def _too_little_memory(self) -> ServerError:
+        return ServerError(
+            found=f"a worker needs more than {self.settings.worker_memory_mb} MB of memory",
+            needed="more [engine] worker_memory_mb, or more partitions of a smaller part each",
+            next_step="ringfence partition   (says how much each needs)",
+        )
+
     def _start(self, number: int) -> Any:
         settings = self.settings
         most = settings.worker_memory_mb
@@ -108,21 +130,46 @@ class RayWorkers:
         options = ray.remote(_Host).options(
             num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD", **memory
         )
-        return options.remote(str(self.folder), number, settings.partitions, 1)
+        limit = most * MEGABYTE if most else None
+        return options.remote(str(self.folder), number, settings.partitions, 1, limit)
 
 
 class _Host:
     """A partition host as Ray runs it: one method, so that names are checked in one place."""
 
-    def __init__(self, folder: str, number: int, parts: int, threads: int) -> None:
+    def __init__(
+        self, folder: str, number: int, parts: int, threads: int, memory: int | None
+    ) -> None:
+        if memory is not None:
+            limit_memory(memory)
         make_private_folder(Path(folder))
-        self.host = PartitionHost(folder, number, parts, threads)
+        self.host = WorkerHost(folder, number, parts, threads)
 
     def run(self, method: str, *arguments: Any) -> Any:
         return getattr(self.host, method)(*arguments)
 
     def pid(self) -> int:
         return os.getpid()
+
+
+def limit_memory(limit: int) -> None:
+    """Let this process take so many bytes beside what it has now; more is a MemoryError.
+
+    Mapped files and shared memory don't count: the system takes them back when it is short.
+    """
+    lines = STATUS.read_text(encoding="ascii").splitlines() if STATUS.exists() else []
+    held = [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")]
+    if held:
+        most = held[0] + limit
+        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+
+
+def _store_is_full(error: BaseException) -> ServerError:
+    return ServerError(
+        found=f"rows in transit don't fit Ray's object store or its disk: {first_line(error)}",
+        needed="more [engine] object_store_mb, or free disk where Ray spills",
+        next_step="ringfence partition   (says how many bytes each worker receives)",
+    )
 
 
 def _is_loss(error: RayTaskError) -> bool:

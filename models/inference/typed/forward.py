@@ -23,7 +23,7 @@ from ringfence.models.inference.typed.kept_sums import NEVER, ChannelSums, KeptS
 from ringfence.models.inference.typed.plan import LayerWeights, TypedPlan
 from ringfence.models.schema import CLASSIFIED
 
-__all__ = ["TypedOutputs", "forward_typed"]
+__all__ = ["TypedOutputs", "compute_layer", "forward_typed", "needed_rows"]
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
@@ -99,6 +99,31 @@ def _forget_altered(
         channel = plan.schema.channels[place]
         rows = altered[graph.labels[altered] == channel.source]
         kept.forget(list_receivers(graph, channel, rows))
+
+
+def needed_rows(plan: TypedPlan, graph: TypedGraph, wanted: Ints) -> list[dict[int, Ints]]:
+    """Return by layer and label the rows that the outputs at ``wanted`` need, ascending."""
+    return _Pass(plan, graph, [], KeptSums(), Pool(1))._needed_rows(wanted)
+
+
+def compute_layer(
+    plan: TypedPlan,
+    graph: TypedGraph,
+    number: int,
+    label: int,
+    rows: Ints,
+    inputs: Mapping[int, Float32s],
+    pool: Pool,
+) -> Float32s:
+    """Return one layer at some rows of a label [rows, out]; nothing is kept.
+
+    ``inputs`` are by label what the layer is given, a row for each of the label's rows.
+    """
+    layer = plan.layers[number]
+    out = np.empty((graph.counts[label], layer.roots[label].shape[1]), np.float32)
+    last = number == len(plan.layers) - 1
+    _Pass(plan, graph, [], KeptSums(), pool)._compute(number, layer, label, rows, inputs, out, last)
+    return out[graph.places[rows]]
 
 
 class _Pass:

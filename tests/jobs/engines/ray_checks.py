@@ -8,11 +8,13 @@ Prints one JSON object. Ray stays out of the tests' process, and torch out of th
 import json
 import os
 import secrets
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 
+from ringfence.connector.errors import ServerError
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines.divided_pass import DividedPass
 from ringfence.models.inference import forward_whole, graph_of
@@ -182,6 +184,31 @@ def check_spilled(folder):
     return [differing, sentence, spilled]
 
 
+def check_refusals(folder):
+    """A limit of memory that is too small, and a client with another token: what is said."""
+    settings = EngineSettings(kind="ray", partitions=2, object_store_mb=80, worker_memory_mb=10)
+    engine = DyingEngine(settings)
+    project = project_at(folder, nodes=100_000)
+    try:
+        project.differing(engine, np.arange(project.mirror.size))
+        said = "nothing"
+    except ServerError as error:
+        said = error.found
+    import ray
+
+    address = ray.get_runtime_context().gcs_address
+    code = f"import ray; ray.init(address={address!r}, log_to_driver=False); print('inside')"
+    told = {}
+    for name, token in (("same", os.environ["RAY_AUTH_TOKEN"]), ("other", "0" * 64)):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
+            env=os.environ | {"RAY_AUTH_TOKEN": token}, timeout=120,
+        )  # fmt: skip
+        told[name] = "inside" in done.stdout
+    engine.close()
+    return {"memory": said, "inside": told}
+
+
 def check_driver(folder, method):
     """The command itself is killed inside a pass; nothing is printed after that."""
     before = set(processes())
@@ -221,7 +248,7 @@ def processes():
 
 CHECKS = {
     "cluster": check_cluster, "every_call": check_every_call, "spilled": check_spilled,
-    "local": check_local, "driver": check_driver,
+    "local": check_local, "refusals": check_refusals, "driver": check_driver,
 }  # fmt: skip
 
 

@@ -153,8 +153,8 @@ def test_what_an_engine_of_partitions_cant_compute_is_refused(tmp_path, monkeypa
     with pytest.raises(ConfigError, match="can't compute the network sage yet") as error:
         line.engine.outputs_at(tmp_path, line.model, line.mirror, MAPPING, None, np.array([0]))
     assert 'kind = "local"' in error.value.next_step
-    line.mirror.typed = object()
-    with pytest.raises(ConfigError, match="a graph of several labels"):
+    line.mirror.typed, line.model.manifest["network"] = object(), "their.module:Net"
+    with pytest.raises(ConfigError, match=r"the network their\.module:Net yet"):
         line.engine.outputs_at(tmp_path, line.model, line.mirror, MAPPING, None, np.array([0]))
 
 

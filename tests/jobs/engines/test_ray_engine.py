@@ -98,3 +98,10 @@ def test_a_command_killed_inside_a_pass_leaves_no_process_and_the_next_one_is_ri
     assert told["environment"]["RAY_AUTH_MODE"] == "token"
     assert len(told["environment"]["RAY_AUTH_TOKEN"]) == 64
     assert left_of(told["started"]) == []
+
+
+@pytest.mark.long
+def test_a_worker_short_of_memory_and_a_client_without_the_token_are_refused(tmp_path):
+    told = told_by(tmp_path, "refusals")
+    assert told["memory"] == "a worker needs more than 10 MB of memory"
+    assert told["inside"] == {"same": True, "other": False}
