@@ -46,6 +46,7 @@ class Sequence:
 
     scores_at(score, run, rows): scores of all classes on the graph of that run [rows, classes].
     degrees_at(run): degrees of all nodes there [n]; None where nodes have no relationships.
+    ready: by whether cohorts wait, the runs that may join by each run; kept for the next replay.
     """
 
     y: Ints
@@ -56,6 +57,7 @@ class Sequence:
     runs: int
     scores_at: Callable[[str, int, Ints], Floats]
     degrees_at: Callable[[int], Ints] | None = None
+    ready: dict[bool, list[Ints]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -91,10 +93,15 @@ def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 
     joined = np.zeros(len(sequence.y), bool)
     answered: set[int] = set()
     missed_by = np.zeros(len(sequence.y), bool)
-    for run in range(runs_from, sequence.runs + 1):
-        ready = _ready_runs(sequence, run, mode.cohorts, runs_from)
-        new = np.isin(sequence.arrives, ready) & (sequence.known <= run) & ~joined
-        joined |= new
+    runs = range(runs_from, sequence.runs + 1)
+    if mode.cohorts not in sequence.ready:
+        sequence.ready[mode.cohorts] = [
+            _ready_runs(sequence, run, mode.cohorts, runs_from) for run in runs
+        ]
+    for run, ready in zip(runs, sequence.ready[mode.cohorts], strict=True):
+        may_join = np.zeros(sequence.runs + 1, bool)
+        may_join[ready] = True
+        joined |= may_join[sequence.arrives] & (sequence.known <= run)
         fresh = [s for s in ready if s not in answered]
         answered |= set(fresh)
         if mode.step:

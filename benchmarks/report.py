@@ -28,6 +28,7 @@ NAMES = (
     "drift_typed",
     "window",
     "efficiency",
+    "training_neighbours",
     "why",
     "audit_pages",
     "audit_runs",
@@ -50,6 +51,7 @@ TITLES = {
     "drift_typed": "Coverage of real flights on their own graph, day by day",
     "window": "What a living window costs a run",
     "efficiency": "Set sizes at the same promise",
+    "training_neighbours": "Calibration nodes whose neighbours were learnt",
     "why": "Why this set: asking about one node",
     "audit_pages": "Pages of the dashboard on a store of a million predictions",
     "audit_runs": "Counting coverage by the number of runs",
@@ -120,6 +122,10 @@ NOTES = {
     "run: calibrated by the frozen nodes of training at a fixed level, or by the newest 5,000 of "
     "known class at an adaptive level. CPU seconds of a run, medians once the window is full; "
     "ratios within a batch.",
+    "training_neighbours": "Edges in random order; two fifths are there at training, a third of "
+    "their nodes trains a GCN, another third calibrates, frozen; nodes are judged in the batch of "
+    "their first edge. `bands`: as the product does; `split`: bands split by whether a node has a "
+    "neighbour that was learnt; `untouched`: only calibration nodes without one judge.",
     "efficiency": "The paper's networks (GCN) and splits on its seven data sets, alpha = .1. Half "
     "of the unseen nodes are there; as many as train nodes calibrate, drawn anew for each split. "
     "The first row of a data set is the paper's APS with NodeEx; all others are calibrated within "
@@ -160,6 +166,7 @@ def cell(value: Any) -> str:
 SHARES = (
     "covered", "covered_se", "worst", "worst_se", "full", "against APS", "worst class",
     "spread over classes", "size against APS", "worst class against APS, largest loss",
+    "learnt beside calibration", "learnt beside newcomers",
 )  # fmt: skip
 """Columns of shares that are shown in per cent."""
 
@@ -255,6 +262,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "mean size": "classes per set", "error": "±", "against APS": "against APS %",
         "worst class": "worst class %", "spread over classes": "spread over classes, points",
     },
+    "training_neighbours": {
+        "data": "data", "score": "score", "way": "way", "covered": "covered %", "covered_se": "±",
+        "mean size": "classes per set",
+        "learnt beside calibration": "calibration nodes with a learnt neighbour %",
+        "learnt beside newcomers": "newcomers with one %",
+    },
     "sealing": {
         "what": "what", "size": "size", "seconds": "s", "without": "without s", "ratio": "x",
     },
@@ -267,8 +280,9 @@ COMMANDS = {
     "drift_flights": "`python -m benchmarks.drift --flights FOLDER`",
     "drift_typed": "`python -m benchmarks.drift --flights FOLDER --typed`",
     "efficiency": "`python -m benchmarks.efficiency --data FOLDER`",
+    "training_neighbours": "`python -m benchmarks.training_neighbours --data FOLDER`",
 }
-IN_PER_CENT = ("drift", "drift_flights", "drift_typed", "efficiency")
+IN_PER_CENT = ("drift", "drift_flights", "drift_typed", "efficiency", "training_neighbours")
 SUMMARY = {
     "score": "score", "data sets": "data sets", "size against APS": "size against APS, mean %",
     "worst class against APS, largest loss": "worst class below APS's, at most, points",
