@@ -30,8 +30,11 @@ PROMOTION_NAMES = ("before promotion", "inside promotion", "promoted")
 SHADOW_NAMES = ("before shadow", "inside shadow")
 """Places of a run's shadow part, after the run is closed: reached where there is a candidate."""
 
+RETENTION_NAMES = ("before removal", "inside removal", "removed")
+"""Places of `ringfence prune`, which no run reaches."""
+
 
 def reach(name: str) -> None:
     """Tell the fault harness, where one listens, that the run is at the place called `name`."""
-    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES + SHADOW_NAMES:
+    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES + SHADOW_NAMES + RETENTION_NAMES:
         raise ValueError(f"{name!r} is no fault point")

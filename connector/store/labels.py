@@ -28,6 +28,12 @@ from ringfence.connector.records import KnownClass, Label, NoticedLabel
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.retention.kept_detail import (
+    BEYOND_EXCLUSION,
+    in_naive_set,
+    p_values_of,
+    scored_best,
+)
 from ringfence.connector.store.shadow.sets import cover_shadow_sets
 from ringfence.connector.store.tables import further_set, label, prediction, run
 from ringfence.connector.store.worklist.entries import mark_known
@@ -102,8 +108,8 @@ def judge(evaluated: OpenPrediction, known: KnownClass, classes: Sequence[str]) 
     """
     naive, seen = False, known.class_ in classes
     if seen:
-        score = json.loads(evaluated.scores)[list(classes).index(known.class_)]
-        naive = evaluated.threshold_naive is None or score >= evaluated.threshold_naive
+        place = list(classes).index(known.class_)
+        naive = in_naive_set(evaluated.scores, place, evaluated.threshold_naive)
     covered = known.class_ in json.loads(evaluated.classes)
     further = further_coverage(evaluated, known.class_, classes)
     return Label(
@@ -129,15 +135,16 @@ def further_coverage(
         return ()
     if class_ not in classes:
         return tuple((alpha, False) for alpha in alphas[1:])
-    levels, p_values = json.loads(evaluated.levels or "{}"), json.loads(evaluated.p_values)
-    scores, place = json.loads(evaluated.scores), list(classes).index(class_)
+    levels = json.loads(evaluated.levels or "{}")
+    p_values, place = p_values_of(evaluated.p_values, BEYOND_EXCLUSION), list(classes).index(class_)
+    best = scored_best(evaluated.scores, place)
     held = []
     for alpha, used in zip(alphas[1:], levels["used"][1:], strict=True):
         above = [
             p > (used[name] if isinstance(used, dict) else used)
             for name, p in zip(classes, p_values, strict=True)
         ]
-        filled = levels["nonempty"] and not any(above) and scores[place] == max(scores)
+        filled = levels["nonempty"] and not any(above) and best
         held.append((alpha, above[place] or filled))
     return tuple(held)
 

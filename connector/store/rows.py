@@ -29,6 +29,7 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.retention.kept_detail import p_values_of, scores_of
 from ringfence.connector.store.tables import coverage, prediction
 
 RUN_JSON = ("calibration_scores", "watch", "alphas", "levels", "shift")
@@ -92,7 +93,10 @@ def set_columns(decided: Prediction) -> dict[str, str]:
 
 
 def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
-    """Return a row of the columns `PREDICTION` as a record."""
+    """Return a row of the columns `PREDICTION` as a record.
+
+    Where retention removed details, p-values that are gone are NaN, and there are no scores.
+    """
     (
         node_key, classes, p_values, scores, degree, band, project, seq, in_graph, label,
         labelled_ns, covered, covered_naive, unseen,
@@ -100,8 +104,8 @@ def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
     return StoredPrediction(
         node_key,
         tuple(_decode(classes)),
-        tuple(_decode(p_values)),
-        tuple(_decode(scores)),
+        p_values_of(p_values),
+        scores_of(scores),
         degree,
         band,
         project=project,

@@ -24,6 +24,7 @@ from sqlalchemy import (
 from ringfence.connector.records import NO_OPTIONS
 from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.lifecycle.tables import comparison as comparison
+from ringfence.connector.store.retention.tables import removal as removal
 from ringfence.connector.store.shadow.tables import consulted as consulted
 from ringfence.connector.store.shadow.tables import shadow_coverage as shadow_coverage
 from ringfence.connector.store.shadow.tables import shadow_run as shadow_run
@@ -75,8 +76,8 @@ member = Table(
 )
 """The labelled nodes a model version was trained, stopped and is calibrated with, or compared on.
 
-`created_ns` is the node's creation time at the training: a node that has its key later, with
-another time, is another node. Models of older versions have none."""
+`created_ns` is the node's creation time at the training (older models have none): a node that has
+its key later, with another time, is another node."""
 
 joined = Table(
     "joined",
@@ -168,15 +169,14 @@ run = Table(
 """One scoring run. A threshold of NULL is -infinity: nothing can be excluded, the full set.
 
 `threshold` is NULL too where the run has several (`n_thresholds`): the table `threshold` has them.
-`calibration_scores` are quantiles of the calibration scores on the graph of this run, as JSON;
-`watch` is the state of the exchangeability monitor after it; `options` are the settings beside
-rule, score and alpha that shaped the sets (a half-life, …) where they are not the defaults.
-`alphas` are all configured ones as JSON, `alpha` the first. `level` is what p-values were compared
-with for it, another one than alpha where `adapt` moved it, NULL where classes have levels of their
-own; `lowest_level` the lowest of all: classes with a p-value above it stand in the graph. `levels`
-are the levels in use and the state of the adaptive one, `shift` what distinguishes due nodes from
-calibration nodes, both as JSON. `mean_size_naive` is the mean size of the naive sets, NULL in runs
-of older versions."""
+`calibration_scores` are quantiles of the calibration scores on its graph, as JSON; `watch` is the
+exchangeability monitor after it; `options` are the settings beside rule, score and alpha that
+shaped the sets (a half-life, …) where they are not the defaults. `alphas` are all as JSON, `alpha`
+the first. `level` is what p-values were compared with for it, another one than alpha where `adapt`
+moved it, NULL where classes have levels of their own; `lowest_level` the lowest of all: classes
+with a p-value above it stand in the graph. `levels` are the levels in use and the adaptive one's
+state, `shift` what distinguishes due nodes from calibration nodes, both as JSON. `mean_size_naive`
+is the mean size of the naive sets, NULL in runs of older versions."""
 
 prediction = Table(
     "prediction",
@@ -206,7 +206,7 @@ prediction = Table(
 
 `label` is the newest class noticed, `labelled_ns` when the first one was; `unseen` says that the
 model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits.
-`band` is the stratum of the table `threshold` by which the node was judged."""
+`band` is the stratum that judged it. Retention leaves a part of `p_values` and `scores`."""
 
 label = Table(
     "label",
@@ -337,8 +337,8 @@ quarantine = Table(
     Column("kind", Text, nullable=False, server_default="node"),
     PrimaryKeyConstraint("project", "element_id"),
 )
-"""Nodes that could not be used, each with its reason; and relationships without a usable time:
-these (`kind` = relationship) are read all the same, `node_key` is the node they start at."""
+"""Nodes that could not be used, and why; relationships without a usable time (`kind` =
+relationship) are read all the same, `node_key` is the node they start at."""
 
 rescore = Table(
     "rescore",

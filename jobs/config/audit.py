@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from ringfence.jobs.config.section import Section
 
@@ -35,12 +35,28 @@ class AuditSettings(Section):
     window_runs: int = Field(
         10, ge=1, description="Coverage is also counted over this many runs; 1 for never."
     )
+    keep_days: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="Details of runs that are older are removed by `ringfence prune`, once their "
+        "classes are known and audited: scores, p-values of excluded classes, rows of the "
+        "worklist. Keys, sets, classes, coverage and chain stay. 0 keeps everything.",
+    )
+    keep_open_days: float = Field(
+        0.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="After so many days the details of a run are removed although classes of its "
+        "nodes are not known yet; one that becomes known later is judged as before. 0: such runs "
+        "wait for ever.",
+    )
     retention_days: float = Field(
         0.0,
         ge=0,
-        description="How long the record must be kept, as your rules ask; the audit pack says it "
-        "beside how far the record reaches back. ringfence deletes nothing on record, whatever "
-        "stands here; 0 names no period.",
+        allow_inf_nan=False,
+        description="How long the record must be kept at least, as your rules ask; the audit pack "
+        "says it, and a `keep_days` below it is refused. It removes nothing by itself.",
     )
     recheck_days: float = Field(
         90.0,
@@ -48,3 +64,12 @@ class AuditSettings(Section):
         description="A class that was noticed this recently is asked for again: it may have "
         "changed. Not needed with `[graph] labelled_at`.",
     )
+
+    @model_validator(mode="after")
+    def _nothing_goes_too_early(self) -> AuditSettings:
+        if self.keep_days and self.keep_days < self.retention_days:
+            raise ValueError(
+                f"keep_days = {self.keep_days:g} would remove details that retention_days = "
+                f"{self.retention_days:g} says must be kept"
+            )
+        return self

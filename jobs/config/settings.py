@@ -75,7 +75,8 @@ class Settings(Section):
 
     def digest(self) -> str:
         """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""
-        body = self.model_dump(mode="json", exclude={**SECRETS, **DECIDES_NO_SET})
+        hidden = {**SECRETS, **DECIDES_NO_SET, "audit": SECRETS["audit"] | RETENTION}
+        body = self.model_dump(mode="json", exclude=hidden)
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -97,5 +98,6 @@ DECIDES_NO_SET: Any = {
     "alarms": True, "retrain": True, "schedule": True, "serve": True, "telemetry": True,
     "tracking": True,
 }  # fmt: skip
+RETENTION = {"keep_days", "keep_open_days"}  # of [audit]: how long details are kept
 SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
 """The settings of each table that come from the environment only."""

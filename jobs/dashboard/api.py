@@ -86,6 +86,7 @@ def node(queries: Queries, key: Annotated[str, Query(min_length=1, max_length=51
         "covered": last.covered if last else None,
         "chain_entry": explanation.chain.n if explanation.chain else None,
         "groups": explanation.groups,
+        "details_removed_ns": explanation.removed_ns,
     }
 
 

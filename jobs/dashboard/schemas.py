@@ -65,6 +65,7 @@ class Node(BaseModel):
     covered: bool | None
     chain_entry: int | None
     groups: dict[str, str]
+    details_removed_ns: int | None
 
 
 class Chain(BaseModel):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 
 from ringfence.connector.store.calibration.joined import joined_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+from ringfence.jobs.project.ancestors import ancestors_of
 
 
 def find_joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
@@ -26,6 +28,7 @@ def find_joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str
         if reader.joined_versions(seq) - {body["run"]["model"]}:
             yield f"joined by run {seq}: version of some row is not the run's model"
     yield from _learnt_edits(reader)
+    yield from _ancestor_edits(reader, record)
 
 
 def _learnt_edits(reader: RecordReader) -> Iterator[str]:
@@ -34,3 +37,22 @@ def _learnt_edits(reader: RecordReader) -> Iterator[str]:
         yield f"joined: {nodes} nodes calibrate {version} that were {role} nodes of its training"
     for version, nodes in reader.consulted_joined():
         yield f"joined: {nodes} nodes calibrate {version} of runs that helped to choose it"
+
+
+def _ancestor_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield the versions that nodes calibrate which an ancestor learnt from, or was chosen by.
+
+    A warm start hands down what the ancestor's weights know of these nodes.
+    """
+    for version, row in sorted(record.models.items()):
+        for ancestor in ancestors_of(json.loads(row["manifest"])):
+            if nodes := reader.learnt_by_ancestor(version, ancestor):
+                yield (
+                    f"calibration of {version}: {nodes} nodes of it were trained or stopped by in "
+                    f"{ancestor}, whose weights it began with"
+                )
+            if nodes := reader.consulted_by_ancestor(version, ancestor):
+                yield (
+                    f"calibration of {version}: {nodes} nodes of it are of runs that helped to "
+                    f"choose {ancestor}, whose weights it began with"
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,9 @@ from ringfence.connector.prediction_table import FurtherSet
 from ringfence.connector.records import KnownClass, NoticedLabel, Prediction
 from ringfence.connector.store.labels import OpenPrediction, further_coverage, judge
 from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
+from ringfence.connector.store.retention.kept_detail import p_values_of, scores_of
+from ringfence.connector.store.retention.removals import KIND as REMOVED
+from ringfence.connector.store.retention.removals import kept_digest
 from ringfence.connector.store.thresholds.recorded import further_digest, thresholds_digest
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 from ringfence.jobs.integrity.worklist_check import find_entry_edits, find_orphans
@@ -24,12 +27,14 @@ class _DecidedRun:
     """What the chain says of a run: its facts, the digests, and the model's classes.
 
     `classes` is None where the manifest can't be read. `sealed` is False for runs of versions that
-    sealed neither degrees nor nodes that left the graph.
+    sealed neither degrees nor nodes that left the graph. `removed` is what the chain says of the
+    details that retention removed, None where they must all be there.
     """
 
     body: Mapping[str, Any]
     classes: Sequence[str] | None
     gone: frozenset[str]
+    removed: Mapping[str, Any] | None = None
 
     @property
     def sealed(self) -> bool:
@@ -42,24 +47,36 @@ class _DecidedRun:
 
 def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield every prediction that is not as it was decided, or not as its label rows say."""
-    gone = frozenset(
-        key for kind in ("applied", "gone") for body in record.bodies(kind) for key in body["gone"]
-    )
     decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
     for seq, count in sorted(reader.count_predictions().items()):
         if seq not in decided:
             yield f"prediction: {count} rows of run {seq}, which was never decided"
     for seq in sorted(reader.runs_with_thresholds() - set(decided)):
         yield f"threshold or further_set: rows of run {seq}, which was never decided"
-    for seq, body in decided.items():
-        run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone)
+    yield from find_run_edits(reader, record, decided)
+    yield from find_orphans(reader)
+
+
+def find_run_edits(
+    reader: RecordReader, record: AuditRecord, seqs: Collection[int]
+) -> Iterator[str]:
+    """Do what `find_prediction_edits` does for some runs alone."""
+    gone = frozenset(
+        key for kind in ("applied", "gone") for body in record.bodies(kind) for key in body["gone"]
+    )
+    removed = {one["seq"]: one for body in record.bodies(REMOVED) for one in body["runs"]}
+    for body in record.bodies("decided"):
+        seq = body["run"]["seq"]
+        if seq not in seqs:
+            continue
+        run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone, removed.get(seq))
         rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
         yield from _digest_edits(seq, rows, run)
         yield from _threshold_edits(seq, reader, run)
         yield from _listed(seq, rows, labels, run)
         yield from _further_edits(seq, reader, rows, labels, run)
-        yield from find_entry_edits(seq, rows, run.classes, reader)
-    yield from find_orphans(reader)
+        in_worklist = rows if run.removed is None else []
+        yield from find_entry_edits(seq, in_worklist, run.classes, reader)
 
 
 def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
@@ -72,6 +89,9 @@ def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
 def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[str]:
     if len(rows) != run.facts["n_evaluated"]:
         yield f"run {seq}: {len(rows)} predictions, but {run.facts['n_evaluated']} were decided"
+    if run.removed is not None:
+        yield from _kept_edits(seq, rows, run, run.removed)
+        return
     try:
         stored = [_prediction(row) for row in rows]
     except (ValueError, TypeError):
@@ -85,6 +105,24 @@ def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[s
     elif run.sealed and degree_digest(stored) != run.body["degrees"]:
         yield f"run {seq}: degree of some predictions is not the one that was decided"
     elif band_digest(stored) != run.body.get("bands", band_digest(stored)):
+        yield f"run {seq}: band of some predictions is not the one that was decided"
+
+
+def _kept_edits(
+    seq: int, rows: Sequence[Row], run: _DecidedRun, removed: Mapping[str, Any]
+) -> Iterator[str]:
+    """Compare what retention left of a run's predictions."""
+    if removed["removed"] != run.body["predictions"]:
+        yield f"run {seq}: retention removed other predictions than were decided"
+    if kept_digest(rows) != removed["kept"]:
+        yield (
+            f"run {seq}: its predictions are not those that retention left (node_key, classes, "
+            "p_values or scores of some rows)"
+        )
+    plain = [Prediction(row["node_key"], (), (0,), (), row["degree"], row["band"]) for row in rows]
+    if run.sealed and degree_digest(plain) != run.body["degrees"]:
+        yield f"run {seq}: degree of some predictions is not the one that was decided"
+    elif band_digest(plain) != run.body.get("bands", band_digest(plain)):
         yield f"run {seq}: band of some predictions is not the one that was decided"
 
 
@@ -141,13 +179,13 @@ def _listed(
 def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: _DecidedRun) -> Iterator[str]:
     """Yield the columns of a prediction that don't follow from its set and its label rows."""
     try:
-        stored = _prediction(row)
-    except (ValueError, TypeError):
+        stored = _prediction(row) if run.removed is None else _kept_prediction(row)
+    except (ValueError, TypeError, KeyError):
         yield "classes, p_values or scores"
         return
     if row["size"] != stored.size:
         yield "size"
-    top_p = max(stored.p_values, default=None)
+    top_p = max((p for p in stored.p_values if p == p), default=None)  # NaN: removed
     if row["top_p"] != top_p and (run.sealed or row["top_p"] is not None):  # once there was none
         yield "top_p"
     listed = row["node_key"] in run.gone
@@ -162,7 +200,7 @@ def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: _DecidedRun) 
         "unseen": last.unseen if last else None,
     }
     yield from (name for name, value in expected.items() if row[name] != value)
-    if run.classes is not None and len(run.classes) == len(stored.scores):
+    if run.classes is not None and len(run.classes) == len(stored.p_values):
         for noticed in labels:
             yield from _judgement_edits(row, noticed, run, run.classes)
 
@@ -189,6 +227,12 @@ def _open_prediction(row: Row, run: _DecidedRun) -> OpenPrediction:
         alphas=run.facts.get("alphas"),
         levels=run.facts.get("levels"),
     )
+
+
+def _kept_prediction(row: Row) -> Prediction:
+    """A prediction whose details retention removed."""
+    kept = p_values_of(row["p_values"]), scores_of(row["scores"])
+    return Prediction(row["node_key"], tuple(json.loads(row["classes"])), *kept, row["degree"])
 
 
 def _prediction(row: Row) -> Prediction:

@@ -30,6 +30,7 @@ from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
 from ringfence.jobs.integrity.joined_check import find_joined_edits
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
+from ringfence.jobs.integrity.removal_check import find_removal_edits
 from ringfence.jobs.integrity.shadow_check import find_shadow_edits
 from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
@@ -59,6 +60,7 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
         "groups": _group_edits,
         "rescores": _rescore_edits,
         "marks of the worklist": find_mark_edits,
+        "removed details": find_removal_edits,
         "predictions": find_prediction_edits,
         "shadow sets": find_shadow_edits,
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from ringfence.connector.store.retention.removals import KIND as REMOVED
 from ringfence.connector.store.shadow import coverage, sets
 from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
 
@@ -27,19 +28,35 @@ def find_shadow_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str
             yield f"{where}: {', '.join(changed)} changed"
     for version, seq in sorted(reader.shadowed() - set(recorded)):
         yield f"shadow_set of {version} in run {seq}: rows that no run recorded"
-    for (version, seq), body in recorded.items():
-        yield from _set_edits(reader, version, seq, body)
+    yield from find_shadow_set_edits(reader, record, {seq for _, seq in recorded})
     yield from _coverage_edits(reader, record)
     yield from _consulted_edits(reader, record)
 
 
+def find_shadow_set_edits(
+    reader: RecordReader, record: AuditRecord, seqs: Collection[int]
+) -> Iterator[str]:
+    """Yield the shadow sets of some runs that are not as the chain has them."""
+    left = {
+        (version, one["seq"]): shadow["kept"]
+        for body in record.bodies(REMOVED)
+        for one in body["runs"]
+        for version, shadow in one["shadow"].items()
+    }
+    for body in record.bodies(sets.KIND):
+        version, seq = _id(body["shadow"])
+        if seq in seqs:
+            digest = left.get((version, seq), body["sets"])
+            yield from _set_edits(reader, version, seq, body, digest)
+
+
 def _set_edits(
-    reader: RecordReader, version: str, seq: int, body: Mapping[str, Any]
+    reader: RecordReader, version: str, seq: int, body: Mapping[str, Any], digest: str
 ) -> Iterator[str]:
     where, rows = f"shadow_set of {version} in run {seq}", reader.shadow_sets(version, seq)
     if len(rows) != body["shadow"]["n_sets"]:
         yield f"{where}: {len(rows)} rows, but {body['shadow']['n_sets']} were recorded"
-    elif body["sets"] != sets.sets_digest(
+    elif digest != sets.sets_digest(
         (row["node_key"], row["size"], row["classes"], row["p_values"]) for row in rows
     ):
         yield f"{where}: node_key, size, classes or p_values of some row changed"

@@ -12,7 +12,7 @@ import io
 import json
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from ringfence.connector.files import PRIVATE
 from ringfence.connector.store import migrate
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.store.retention.removals import Removal
 from ringfence.connector.store.trail.integrity import record_snapshot
 from ringfence.connector.times import format_time
 from ringfence.jobs.config.settings import SECRETS, Settings
@@ -116,6 +117,8 @@ def pack_files(
         until_ns,
         len(cards),
         str(verification["sentence"]),
+        settings.audit.keep_days,
+        describe_removals(queries.removals()),
     )
     files["index.html"] = index_page(facts, sorted(files))
     packed = {name: text.encode() for name, text in files.items()}
@@ -171,6 +174,23 @@ def verify_record(queries: ProjectQueries, settings: Settings) -> dict[str, Any]
         "problems": problems[:MAX_PROBLEMS],
         "not_compared": "the graph: ringfence verify compares it too",
     }
+
+
+def describe_removals(removals: Sequence[Removal]) -> str:
+    """Say what retention removed so far; empty where it removed nothing.
+
+    >>> describe_removals([Removal(3, 0, 90.0, 500, 700, 0, 9000)])
+    'Details of 500 nodes of 1 run (run 3) were removed, the last of them 1970-01-01 00:00:00Z.'
+    """
+    if not removals:
+        return ""
+    seqs = [one.seq for one in removals]
+    which = f"run {seqs[0]}" if len(seqs) == 1 else f"runs {min(seqs)} to {max(seqs)}"
+    return (
+        f"Details of {sum(one.nodes for one in removals):,} nodes of {len(seqs):,} "
+        f"run{'s' if len(seqs) > 1 else ''} ({which}) were removed, the last of them "
+        f"{format_time(max(one.at_ns for one in removals))}."
+    )
 
 
 def first_entry_ns(queries: ProjectQueries) -> int | None:

@@ -15,7 +15,10 @@ DAY_NS = 86_400 * NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class PackFacts:
-    """What the page says of a project: retention, the record's span, models, verification."""
+    """What the page says of a project: retention, the record's span, models, verification.
+
+    `keep_days` and `retention_days` are settings, `removals` says in words what retention removed.
+    """
 
     project: str
     retention_days: float
@@ -23,6 +26,8 @@ class PackFacts:
     until_ns: int
     models: int
     verification: str
+    keep_days: float = 0.0
+    removals: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +96,13 @@ QUESTIONS: tuple[Question, ...] = (
         ("tables/corrections.csv",),
     ),
     Question(
+        "Was anything removed, and what?",
+        "Runs older than the configured period lose the scores of their nodes, the p-values of "
+        "excluded classes and their rows of the worklist. Each removal is a chain entry with its "
+        "period and digests; keys, sets, classes and coverage stay.",
+        ("tables/removals.csv", "chain.jsonl"),
+    ),
+    Question(
         "Under which settings does it run?",
         "The configuration as it stands, without secrets; what changed between runs stands in the "
         "chain under the kind configuration.",
@@ -127,9 +139,14 @@ def describe_retention(facts: PackFacts) -> str:
 
     >>> facts = PackFacts("p", 0, DAY_NS, 11 * DAY_NS, 1, "")
     >>> describe_retention(facts)
-    'Nothing on record is ever deleted by ringfence. The record reaches back 10 days.'
+    'Nothing on record was removed. The record reaches back 10 days.'
     """
-    kept = "Nothing on record is ever deleted by ringfence."
+    kept = facts.removals or "Nothing on record was removed."
+    if facts.keep_days:
+        kept += (
+            f" Details of runs are removed {facts.keep_days:,.6g} days after the run "
+            "([audit] keep_days)."
+        )
     if facts.first_ns is None:
         return f"{kept} The record has no entry yet."
     days = (facts.until_ns - facts.first_ns) / DAY_NS

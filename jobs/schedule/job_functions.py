@@ -50,6 +50,16 @@ def verify(workspace: Workspace, progress: Progress) -> Ended:
     return Ended("done", f"{done.entries} chain entries and {done.predictions} predictions fit")
 
 
+def prune(workspace: Workspace, progress: Progress) -> Ended:
+    """Remove the details of old runs, where a period is configured."""
+    from ringfence.jobs.retention.prune import run_prune
+
+    done = run_prune(workspace, progress)
+    if done.before_ns is None:
+        return Ended("done", "nothing is removed: [audit] keep_days is 0")
+    return Ended("done", f"details of {done.nodes} nodes of {len(done.runs)} old runs removed")
+
+
 def report(workspace: Workspace, progress: Progress) -> Ended:
     """Write the report as one page and as tables, into `[engine] folder`."""
     from ringfence.jobs.report.write import run_report

@@ -6,7 +6,7 @@ it. The function is found by its name and not by an import statement, so that re
 configuration does not bring the code of every job, and torch with it.
 
 >>> list(JOBS)
-['score', 'audit', 'reconcile', 'verify', 'report', 'retrain']
+['score', 'audit', 'reconcile', 'verify', 'prune', 'report', 'retrain']
 """
 
 from __future__ import annotations
@@ -56,6 +56,12 @@ JOBS: dict[str, Job] = {
         Job("audit", "every hour", "When to audit coverage."),
         Job("reconcile", "30 3 * * *", "When to compare graph and SQL and repair."),
         Job("verify", "0 4 * * *", "When to check that everything on record is as it was decided."),
+        Job(
+            "prune",
+            "15 5 * * *",
+            "When to remove the details of runs that are older than `[audit] keep_days`; it does "
+            "nothing where that is 0.",
+        ),
         Job("report", "", "When to write the report."),
         Job(
             "retrain",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ringfence.connector.errors import ConfigError, RingfenceError
@@ -23,6 +23,7 @@ from ringfence.connector.store.queries.nodes import (
 )
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ChainSeal, as_row
+from ringfence.connector.store.retention.removals import removal_of
 from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
 
@@ -78,7 +79,8 @@ class ExplainedNeighbour:
 class Explanation:
     """One evaluated node: its set and p-values, its run, its class when known, its neighbours.
 
-    `neighbours` is None where the graph was not asked.
+    `neighbours` is None where the graph was not asked. `removed_ns` says when retention removed
+    details: `p_values` then has the classes alone whose p-value stayed.
     """
 
     key: str
@@ -97,6 +99,8 @@ class Explanation:
     neighbours: tuple[ExplainedNeighbour, ...] | None
     model_state: str = "active"
     reasons: Reasons | None = None
+    removed_ns: int | None = None
+    levels: Mapping[str, float | None] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence explain --json` prints."""
@@ -112,6 +116,7 @@ class Explanation:
             "in_graph": self.in_graph,
             "run": as_row(self.run),
             "model_state": self.model_state,
+            "details_removed": None if self.removed_ns is None else format_time(self.removed_ns),
             "chain": as_row(self.chain) if self.chain else None,
             "history": [as_row(noticed) for noticed in self.history],
             "groups": self.groups,
@@ -160,7 +165,7 @@ def run_explain(
 
 def levels_of(explanation: Explanation) -> dict[str, float | None]:
     """Return by class what its run compared p-values with; None where that is not on record."""
-    return {value.class_: value.level for value in explanation.p_values}
+    return dict(explanation.levels)
 
 
 def explain(
@@ -175,7 +180,9 @@ def explain(
     if prediction is None or run is None:
         return None
     names = class_names(queries.store, queries.project)[run.model]
-    p = dict(zip(names, prediction.p_values, strict=True))
+    on_record = zip(names, prediction.p_values, strict=True)
+    p = {name: value for name, value in on_record if value == value}  # NaN: removed
+    removed = removal_of(queries.store, queries.project, run.seq)
     judges = _judges(queries, run, prediction.band)
     bars = [
         ClassPValue(name, value, name in prediction.classes, *_judge_of(judges, name))
@@ -200,6 +207,8 @@ def explain(
         groups=groups_of(queries, typed_key),
         neighbours=_explain_neighbours(queries, graph, mapping, typed_key),
         model_state=states_of([run.model], queries.activations())[run.model],
+        removed_ns=None if removed is None else removed.at_ns,
+        levels={name: _judge_of(judges, name)[0] for name in names},
     )
 
 
@@ -288,11 +297,28 @@ def record_of(explanation: Explanation) -> list[tuple[str, str]]:
         ("degree when evaluated", str(explanation.degree)),
         ("chain entry", f"{seal.n}, hash {seal.hash}" if seal else "none"),
         *(
+            [("details", describe_removal(explanation.removed_ns))]
+            if explanation.removed_ns is not None
+            else []
+        ),
+        *(
             ("class noticed", f"{noticed.label}, {format_time(noticed.noticed_ns)}")
             for noticed in explanation.history
         ),
         *((f"group {name}", value) for name, value in explanation.groups.items()),
     ]
+
+
+def describe_removal(removed_ns: int) -> str:
+    """Say what retention removed of a node, and when.
+
+    >>> describe_removal(0)
+    'scores and p-values of excluded classes were removed by retention, 1970-01-01 00:00:00Z'
+    """
+    return (
+        "scores and p-values of excluded classes were removed by retention, "
+        f"{format_time(removed_ns)}"
+    )
 
 
 def describe_class(explanation: Explanation) -> str:

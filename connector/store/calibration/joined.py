@@ -7,7 +7,6 @@ evaluated again. The rows are written with that run, and their digest is part of
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from sqlalchemy import Connection, and_, insert, select
 from ringfence.connector.records import JoinedNode, KnownNode, RunCount
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
+from ringfence.connector.store.retention.kept_detail import BEYOND_EXCLUSION, p_values_of
 from ringfence.connector.store.tables import joined, member, prediction, run
 
 
@@ -130,11 +130,14 @@ def joined_by_run(connection: Connection, project: str, seq: int) -> list[Joined
 def p_values_of_runs(
     store: Store, project: str, seqs: Sequence[int]
 ) -> Iterator[tuple[int, str, tuple[float, ...]]]:
-    """Yield run, class and p-values of the nodes of known class that some runs evaluated."""
+    """Yield run, class and p-values of the nodes of known class that some runs evaluated.
+
+    A p-value that retention removed was at most every level of its run, and 0 stands for it.
+    """
     query = select(prediction.c.seq, prediction.c.label, prediction.c.p_values).where(
         prediction.c.project == project, prediction.c.label.is_not(None)
     )
     with store.reading() as connection:
         for part in split(seqs):
             for row in connection.execute(query.where(prediction.c.seq.in_(part))):
-                yield int(row.seq), row.label, tuple(json.loads(row.p_values))
+                yield int(row.seq), row.label, p_values_of(row.p_values, BEYOND_EXCLUSION)

@@ -49,6 +49,7 @@ from ringfence.connector.store.queries.totals import (
     worst_promise,
     worst_total,
 )
+from ringfence.connector.store.retention.removals import Removal, removals_of
 from ringfence.connector.store.rows import (
     chain_entry_from_row,
     coverage_from_row,
@@ -64,6 +65,7 @@ from ringfence.connector.store.tables import (
     model,
     prediction,
     quarantine,
+    removal,
     run,
 )
 
@@ -294,6 +296,11 @@ class ProjectQueries:
             rows = corrections.all_corrections(connection, self.project)
         inside = [row for row in rows if self.span is None or self.span.holds(row.noticed_ns)]
         return inside[::-1][: self.max_rows]
+
+    def removals(self) -> list[Removal]:
+        """Return the runs whose details retention removed, newest first."""
+        query = removals_of(self.project).order_by(removal.c.seq.desc()).limit(self.max_rows)
+        return [Removal(**row) for row in self.rows(query)]
 
     def alarms(self) -> list[StoredAlarm]:
         """Return what every rule says now."""

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select, text
 
 from ringfence.connector.records import (
     ChainEntry,
@@ -40,6 +40,7 @@ from ringfence.connector.store.groups import groups_of_run
 from ringfence.connector.store.lifecycle.activations import Activation, read_activations
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, read_comparisons
 from ringfence.connector.store.models import MEMBER
+from ringfence.connector.store.retention.removals import Removal, read_removals
 from ringfence.connector.store.shadow.consulted import read_consulted
 from ringfence.connector.store.tables import (
     alarm,
@@ -262,6 +263,41 @@ class RecordReader:
         )
         return [(row[0], int(row[1])) for row in self.connection.execute(query)]
 
+    def learnt_by_ancestor(self, version: str, ancestor: str) -> int:
+        """Return how many nodes calibrate a version that an ancestor trained on or stopped by."""
+        learnt = select(member.c.node_key).where(
+            member.c.project == self.project,
+            member.c.version == ancestor,
+            member.c.role.in_(("train", "validation")),
+        )
+        return self._count_calibrating(version, learnt)
+
+    def consulted_by_ancestor(self, version: str, ancestor: str) -> int:
+        """Return how many nodes calibrate a version of runs that helped to choose an ancestor."""
+        same = (consulted.c.project == prediction.c.project) & (consulted.c.seq == prediction.c.seq)
+        chosen_by = (
+            select(prediction.c.node_key)
+            .join(consulted, same)
+            .where(prediction.c.project == self.project, consulted.c.version == ancestor)
+        )
+        return self._count_calibrating(version, chosen_by)
+
+    def _count_calibrating(self, version: str, keys: Select[Any]) -> int:
+        """How many nodes of some keys joined a version, or were drawn for it at its training."""
+        drawn = select(member.c.node_key).where(
+            member.c.project == self.project,
+            member.c.version == version,
+            member.c.role == "calibration",
+            member.c.node_key.in_(keys),
+        )
+        came = select(joined.c.node_key).where(
+            joined.c.project == self.project,
+            joined.c.version == version,
+            joined.c.node_key.in_(keys),
+        )
+        both = drawn.union(came).subquery()
+        return int(self.connection.execute(select(func.count()).select_from(both)).scalar_one())
+
     def consulted(self) -> Mapping[int, Mapping[int, tuple[str, int]]]:
         """Return the runs that could help to choose a version, by activation."""
         return read_consulted(self.connection, self.project)
@@ -296,6 +332,10 @@ class RecordReader:
             )
         )
         return [row._asdict() for row in self.connection.execute(query)]
+
+    def removals(self) -> list[Removal]:
+        """Return the runs whose details retention removed."""
+        return read_removals(self.connection, self.project)
 
     def runs_named_by(self, table: Table) -> set[int]:
         """Return the runs that rows of a table with a column `seq` name."""

@@ -8,6 +8,7 @@ from typing import Any
 from ringfence.connector.records import UNREADABLE, ChainEntry
 from ringfence.connector.store.chain import REKEYED
 from ringfence.connector.store.lifecycle import activations
+from ringfence.connector.store.retention import removals
 from ringfence.connector.store.shadow import coverage as shadow_coverage
 from ringfence.connector.store.shadow import sets
 from ringfence.connector.store.trail import configuration
@@ -60,6 +61,13 @@ def _shadowed(facts: Facts) -> str:
     return f"model {one['version']} beside run {one['seq']}: {what}"
 
 
+def _removed(facts: Facts) -> str:
+    runs = facts["runs"]
+    nodes = sum(one["nodes"] for one in runs)
+    which = f"run {runs[0]['seq']}" if len(runs) == 1 else f"{len(runs)} runs"
+    return f"details of {nodes} nodes of {which}, kept for {facts['keep_days']:g} days"
+
+
 DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "decided": _decided,
     "audited": _audited,
@@ -81,6 +89,7 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     marks.KIND: lambda facts: (
         f"{facts['mark']['who']}: {facts['mark']['action']} of node {facts['mark']['node_key']}"
     ),
+    removals.KIND: _removed,
     REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
     configuration.KIND: configuration.describe_change,
     UNREADABLE: lambda _facts: "its body is no JSON object any more",

@@ -9,11 +9,12 @@ from fastapi import Query, Request
 
 from ringfence.connector.store.worklist.marks import Mark, read_marks
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
-from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.views.explain import (
     ExplainedNeighbour,
     Explanation,
     describe_class,
+    describe_removal,
     explain,
     record_of,
 )
@@ -59,14 +60,21 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
         "colours": _colours(explanation) if explanation else {},
         "record": record_of(explanation) if explanation else [],
         "state": describe_class(explanation) if explanation else "",
+        "removed": _describe_removal(explanation),
         "hint": hint,
         "figures": [],
     }
 
 
+def _describe_removal(explanation: Explanation | None) -> str:
+    if explanation is None or explanation.removed_ns is None:
+        return ""
+    return as_sentence(describe_removal(explanation.removed_ns))
+
+
 def _colours(explanation: Explanation) -> dict[str, str]:
     """A colour for each class, by name, the same on every node's page; later ones recur."""
-    names = sorted(value.class_ for value in explanation.p_values)
+    names = sorted({*explanation.levels, *(value.class_ for value in explanation.p_values)})
     return {name: f"c{place % COLOURS}" for place, name in enumerate(names)}
 
 

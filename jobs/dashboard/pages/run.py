@@ -15,6 +15,7 @@ from ringfence.connector.store.queries.outcome import (
 )
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.store.retention.removals import removal_of
 from ringfence.connector.times import format_time
 from ringfence.jobs.dashboard.dependencies import Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
@@ -45,6 +46,7 @@ def build(queries: Queries, seq: int) -> Values:
         "facts": [(one.name.capitalize(), one.text, one.note) for one in run_figures(run, counted)],
         "classes": [_class_line(one, run) for one in classes[:MAX_LISTED_CLASSES]],
         "classes_note": _describe_classes(run, len(classes)),
+        "removed": _describe_removal(queries, seq),
         "before": _neighbour(queries, seq - 1),
         "after": _neighbour(queries, seq + 1),
         "seq": seq,
@@ -111,6 +113,17 @@ def _describe_classes(run: Run, listed: int) -> str:
     if listed > MAX_LISTED_CLASSES:
         return f"The {MAX_LISTED_CLASSES} classes in most sets, of {listed:,}."
     return ""
+
+
+def _describe_removal(queries: ProjectQueries, seq: int) -> str:
+    """What retention removed of a run, and when; empty where all of it is there."""
+    removed = removal_of(queries.store, queries.project, seq)
+    if removed is None:
+        return ""
+    return (
+        f"Scores, p-values of excluded classes and {removed.entries:,} rows of the worklist were "
+        f"removed by retention ({removed.keep_days:g} days), {format_time(removed.at_ns)}."
+    )
 
 
 def _class_line(one: ClassOutcome, run: Run) -> Values:

@@ -20,7 +20,7 @@ def build(dashboard: OpenDashboard, view: PageView) -> Values:
         "verified": sentence,
         "figures": [],
         "range": view.range(),
-        "tables": view.tables("chain", "corrections", "alarm-events"),
+        "tables": view.tables("chain", "corrections", "removals", "alarm-events"),
     }
 
 

@@ -24,6 +24,7 @@ TABLES: dict[str, TableView] = {
         models.SHADOWS,
         operations.QUARANTINE,
         operations.CORRECTIONS,
+        operations.REMOVALS,
         operations.SCHEDULE,
         operations.ALARMS,
         operations.ALARM_EVENTS,

@@ -19,6 +19,10 @@ def _correction_rows(queries: ProjectQueries) -> Rows:
     return [asdict(correction) for correction in queries.corrections()]
 
 
+def _removal_rows(queries: ProjectQueries) -> Rows:
+    return [asdict(one) for one in queries.removals()]
+
+
 def _schedule_rows(queries: ProjectQueries) -> Rows:
     return [as_row(job) for job in queries.schedule()]
 
@@ -69,6 +73,21 @@ CORRECTIONS = TableView(
     ),
     _correction_rows,
     "No class of a calibration node was corrected or withdrawn.",
+)
+REMOVALS = TableView(
+    "removals",
+    "Details removed by retention",
+    (
+        Column("run", "seq", "int", "The run whose details were removed."),
+        Column("removed", "at_ns", "time", "When that was, in UTC."),
+        Column("kept for", "keep_days", "num", "The period in force then, in days."),
+        Column("nodes", "nodes", "int", "Nodes that lost scores and p-values of excluded classes."),
+        Column("worklist rows", "entries", "int", "Rows of the worklist that went."),
+        Column("shadow sets", "shadow_sets", "int", "Shadow sets that lost their p-values."),
+        Column("characters", "freed", "int", "Characters of text that this saved.", extra=True),
+    ),
+    _removal_rows,
+    "Nothing was removed.",
 )
 SCHEDULE = TableView(
     "schedule",

@@ -105,8 +105,10 @@ def compared(*versions):
 @contextmanager
 def writing(store, settings):
     held = acquire(store, "p", "test", 600)
-    yield Writer(store, held, chain_key(None, settings.engine.folder))
-    release(store, held)
+    try:
+        yield Writer(store, held, chain_key(None, settings.engine.folder))
+    finally:
+        release(store, held)
 
 
 def some_set(key):

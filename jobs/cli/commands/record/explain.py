@@ -47,7 +47,7 @@ def explain(
 
 def print_explanation(explanation: Explanation) -> None:
     """Show the set, the p-values, the class, the record and the neighbours."""
-    from ringfence.jobs.views.explain import describe_class, record_of
+    from ringfence.jobs.views.explain import describe_class, describe_removal, record_of
 
     say(f"Node {explanation.key}: {explanation.sentence}.")
     table(
@@ -64,6 +64,8 @@ def print_explanation(explanation: Explanation) -> None:
             for row in explanation.p_values
         ],
     )
+    if explanation.removed_ns is not None:
+        say_sentence(describe_removal(explanation.removed_ns))
     say(describe_class(explanation))
     table("Record", ("what", "value"), record_of(explanation))
     if explanation.neighbours is None:

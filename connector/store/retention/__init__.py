@@ -1,0 +1,1 @@
+"""What the setting `[audit] keep_days` takes from the details of old runs, and what it leaves."""
