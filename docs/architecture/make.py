@@ -32,6 +32,7 @@ JOBS: dict[str, dict[str, str]] = {
         "engines": "here, or on Ray",
         "auditing": "coverage, alarms",
         "integrity": "verify, reconcile",
+        "retention": "prune old details",
     },
     "what they share; demo and reproduction": {
         "config": "ringfence.toml",
@@ -72,7 +73,7 @@ ROOMS: dict[str, list[str]] = {
 }
 WITHOUT_TORCH = (
     "auditing", "config", "dashboard", "engines", "explanation", "integrity", "lifecycle",
-    "project", "report", "schedule", "scoring", "setup", "views", "worklist",
+    "project", "report", "retention", "schedule", "scoring", "setup", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """

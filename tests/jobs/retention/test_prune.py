@@ -96,7 +96,7 @@ def test_the_removal_is_one_entry_with_time_actor_period_and_digests(pruned):
     store, _ = pruned
     (entry,) = [e for e in ProjectQueries(store, "p").whole_chain() if e.kind == KIND]
     assert entry.at_ns > 0
-    assert "python" in entry.actor
+    assert "process" in entry.actor
     assert entry.facts["keep_days"] == A_MOMENT
     assert [one["seq"] for one in entry.facts["runs"]] == [1, 2]
     for one in entry.facts["runs"]:

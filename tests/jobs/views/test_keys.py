@@ -32,6 +32,7 @@ HEADERS = {
     "average size,size in force,last run,failed",
     "quarantine": "reason,nodes",
     "corrections": "noticed,node,was,is,why,model",
+    "removals": "run,removed,kept for,nodes,worklist rows,shadow sets,characters",
     "schedule": "job,when,due,ended,outcome,words",
     "alarms": "rule,state,since,why",
     "alarm-events": "at,rule,was,is,why,told by",
@@ -123,7 +124,8 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(status["coverage"][0]) == names(tables.coverage)
     explanation = json.loads(json.dumps(explain(queries, "account 1-1").as_json()))
     assert list(explanation) == ["key", "typed_key", "words", "classes", "p_values", "alpha",
-                                 "degree", "in_graph", "run", "model_state", "chain", "history",
+                                 "degree", "in_graph", "run", "model_state",
+                                 "details_removed", "chain", "history",
                                  "groups", "neighbours"]  # fmt: skip
     assert list(explanation["p_values"][0]) == ["class", "p", "in_set", "level", "calibration"]
     assert list(explanation["run"]) == names(tables.run)

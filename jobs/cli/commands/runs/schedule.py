@@ -30,7 +30,7 @@ AsJson = Annotated[
 
 
 def schedule(config: Configs = None, check: Check = False, as_json: AsJson = False) -> None:
-    """Run score, audit, reconcile, verify, report and retrain at their times until SIGTERM.
+    """Run score, audit, reconcile, verify, prune, report, retrain at their times until SIGTERM.
 
     Exit 3: the scheduler is dead, start it again.
     """
