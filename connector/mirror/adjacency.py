@@ -6,6 +6,7 @@ A relationship stands at both of its ends, packed as `format` says.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -81,6 +82,13 @@ class Adjacency:
     def count(self) -> int:
         """How many distinct relationships there are."""
         return (self.others.rows - len(self.removed) + len(self.late)) // 2
+
+    @property
+    def base_number(self) -> int:
+        """A number of the base, from its files' names, lengths and checksums."""
+        columns = (self.offsets, self.others, self.codes)
+        told = "/".join(f"{one.path.name} {one.rows} {one.checksum}" for one in columns)
+        return int.from_bytes(blake2b(told.encode(), digest_size=7).digest(), "big")
 
     def recall(self) -> None:
         """Rebuild what is held in memory from the files: late and removed part, and stamps."""

@@ -59,16 +59,22 @@ def inference_graph(mirror: Mirror, mapping: GraphMapping) -> InferenceGraph:
         base, near.others.array, near.codes.array, nodes, offsets, others, codes,
         mirror.size, np.array(both, np.bool_), near.changed, mirror.version,
         RemovedEntries(*near.removed_part()), AlteredFeatures(*mirror.patches.altered()),
+        near.base_number,
     )  # fmt: skip
     cut = [index for index, kind in enumerate(kinds) if getattr(kind, "after_evaluation", False)]
     return leave_out_types(graph, cut) if cut else graph
 
 
+def inner_types(mapping: GraphMapping) -> list[int] | None:
+    """Return the types between nodes of the classified label, which have outputs; None: all."""
+    return None if mapping.typed is None else mapping.typed.inner_relations
+
+
 def inner_graph(graph: InferenceGraph, mapping: GraphMapping) -> InferenceGraph:
-    """Return the relationships between nodes that have outputs: those of the classified label."""
-    if mapping.typed is None:
+    """Return the relationships between nodes that have outputs, as a graph of its own: a copy."""
+    inner = inner_types(mapping)
+    if mapping.typed is None or inner is None:
         return graph
-    inner = mapping.typed.inner_relations
     outer = [index for index in range(len(mapping.typed.relations)) if index not in inner]
     return leave_out_types(graph, outer)
 

@@ -17,7 +17,7 @@ from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.models.inference import InferenceGraph, neighbourhood
-from ringfence.models.scores import softmax64
+from ringfence.models.scores import entropies, softmax64
 from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 
 
@@ -57,7 +57,7 @@ def score_rows(
     """
     near = None
     if needs_neighbours(terms.score):
-        near = neighbourhood(inference.inner_graph(graph, workspace.mapping), wanted)
+        near = neighbourhood(graph, wanted, inference.inner_types(workspace.mapping))
     rows = wanted if near is None else near.rows
     folder = workspace.tables if tables is None else tables
     engine = engine_of(workspace.settings.engine)
@@ -66,5 +66,6 @@ def score_rows(
     u = uniforms_of(mirror, rows, model.manifest["seed"])
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
     own = probabilities if near is None else probabilities[near.places]
-    entropy = -(own * np.log(np.maximum(own, np.finfo(np.float64).tiny))).sum(axis=1)
-    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropy, passed.seconds)
+    return ScoredRows(
+        scores, passed.sentence, own.max(axis=1), entropies(own), passed.seconds
+    )

@@ -29,7 +29,7 @@ from ringfence.jobs.scoring.table_state import closed_state, write_state
 from ringfence.models.inference import InferenceGraph
 from ringfence.models.inference.border import checksum
 from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
-from ringfence.models.inference.typed import KeptSums, TypedGraph, forward_typed, typed_graph
+from ringfence.models.inference.typed import Kept, TypedGraph, forward_typed, typed_graph
 from ringfence.models.networks.registry import typed_planner, typed_whole_pass
 from ringfence.models.schema import TypedSchema
 
@@ -117,7 +117,7 @@ class _Tables:
     place: Path
     version: int = -1
     rows: list[int] = field(default_factory=list)
-    sums: KeptSums = field(default_factory=KeptSums)
+    sums: Kept = field(default_factory=Kept)
     damage: str = ""
 
     def path(self, label: int) -> Path:
@@ -156,7 +156,7 @@ def _read_tables(place: Path, state: dict[str, Any], widths: tuple[int, ...]) ->
         ]
         raw = np.fromfile(place / SUMS_FILE, np.uint8)
         if checksum(raw) == state["checksums"][SUMS_FILE]:
-            kept.sums = KeptSums.from_arrays(load_arrays(raw.tobytes()))
+            kept.sums = Kept.from_arrays(load_arrays(raw.tobytes()))
         else:
             damaged.append(SUMS_FILE)
     except (OSError, ValueError, KeyError, SafetensorError):

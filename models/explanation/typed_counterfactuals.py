@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ringfence.models.explanation.question import Question, cut_relationships
 from ringfence.models.inference import InferenceGraph
-from ringfence.models.inference.typed import KeptSums, TypedGraph, TypedPlan, forward_typed
+from ringfence.models.inference.typed import Kept, TypedGraph, TypedPlan, forward_typed
 from ringfence.models.inference.typed.graph import list_channel
 from ringfence.models.schema import CLASSIFIED
 
@@ -46,7 +46,7 @@ class TypedWhatIf:
     ) -> None:
         self.plan, self.graph, self.inner, self.features = plan, graph, inner, list(features)
         self._encode_without = encode_without
-        self._sums = KeptSums()
+        self._sums = Kept()
         self._now = graph
         self._blank: tuple[int, Float32s] | None = None
         self._altered: set[int] = set()

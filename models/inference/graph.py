@@ -18,10 +18,12 @@ from ringfence.models.inference.border import check_graph
 from ringfence.models.inference.kernels import gather as kernels
 
 __all__ = [
+    "UNKNOWN_BASE",
     "Incoming",
     "InferenceGraph",
     "RemovedEntries",
     "code_of",
+    "entry_counts",
     "entry_lists",
     "find_places",
     "graph_of",
@@ -37,6 +39,8 @@ __all__ = [
 ]
 
 Ints = NDArray[np.int64]
+
+UNKNOWN_BASE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,7 @@ class InferenceGraph:
     changed int64 [size]: the version at which each node's relationships last changed. version: now.
     removed: entries of the base that don't count. altered: whose features changed since the rows
     were numbered, and when. A deleted node is a row without relationships that nobody asks for.
+    base: two graphs of one numbering that have the same number here have the same base.
     """
 
     offsets: Ints
@@ -90,6 +95,7 @@ class InferenceGraph:
     version: int
     removed: RemovedEntries = field(default_factory=RemovedEntries)
     altered: AlteredFeatures = field(default_factory=AlteredFeatures)
+    base: int = UNKNOWN_BASE
 
     def __post_init__(self) -> None:
         """Refuse neighbours outside the graph: the compiled loops look at no index."""
@@ -139,14 +145,17 @@ def code_of(type_index: int, points_here: bool) -> int:
     return type_index * 2 + int(points_here)
 
 
-def incoming(graph: InferenceGraph, rows: Ints) -> Incoming:
-    """Return the incoming neighbours of ``rows``.
+def incoming(graph: InferenceGraph, rows: Ints, types: Sequence[int] | None = None) -> Incoming:
+    """Return the incoming neighbours of ``rows``, through all types or some.
 
     >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
     >>> incoming(graph, np.array([1, 2])).sources
     array([0, 2], dtype=int32)
     """
-    return listed_through(graph, rows, _codes_taken(graph, 1))
+    takes = _codes_taken(graph, 1)
+    if types is not None:
+        takes &= np.isin(np.arange(len(takes)) >> 1, types)
+    return listed_through(graph, rows, takes)
 
 
 def receivers(graph: InferenceGraph, rows: Ints) -> Incoming:
@@ -165,9 +174,15 @@ def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
     >>> max_incoming(graph_of(np.array([[0, 2], [1, 1]]), nodes=3), np.array([1]))
     2
     """
-    wanted = np.ascontiguousarray(rows, np.int64)
-    late = find_places(graph.late_nodes, wanted)
-    return int(kernels.room(wanted, graph.offsets, late, graph.late_offsets))
+    return int(entry_counts(graph, np.ascontiguousarray(rows, np.int64)).sum())
+
+
+def entry_counts(graph: InferenceGraph, rows: Ints) -> Ints:
+    """Return an upper bound of how many neighbours each row has [n]; nothing is listed."""
+    counts = np.empty(len(rows), np.int64)
+    late = find_places(graph.late_nodes, rows)
+    kernels.count_entries(rows, graph.offsets, late, graph.late_offsets, counts)
+    return counts
 
 
 def neighbour_counts(graph: InferenceGraph, rows: Ints) -> Ints:
@@ -269,6 +284,7 @@ def leave_out_types(graph: InferenceGraph, types: Sequence[int]) -> InferenceGra
         late_offsets=late_offsets, late_others=graph.late_others[late],
         late_codes=graph.late_codes[late],
         removed=RemovedEntries(gone.nodes, gone_offsets, gone.others[still], gone.codes[still]),
+        base=UNKNOWN_BASE,
     )  # fmt: skip
 
 
@@ -290,15 +306,20 @@ def entry_lists(graph: InferenceGraph) -> kernels.Lists:
     )  # fmt: skip
 
 
-def listed_through(graph: InferenceGraph, rows: Ints, takes: NDArray[np.bool_]) -> Incoming:
-    """Return the neighbours of ``rows`` through entries whose code is taken, bool [codes]."""
+def listed_through(
+    graph: InferenceGraph, rows: Ints, takes: NDArray[np.bool_], least: Ints | None = None
+) -> Incoming:
+    """Return the neighbours of ``rows`` through entries whose code is taken, bool [codes].
+
+    least int64 [rows]: of each row only the neighbours from this number on.
+    """
     wanted = np.ascontiguousarray(rows, np.int64)
     late, removed = find_places(graph.late_nodes, wanted), find_places(graph.removed.nodes, wanted)
-    room = kernels.room(wanted, graph.offsets, late, graph.late_offsets)
-    sources = np.empty(room, np.int32)
+    least = np.zeros(len(wanted), np.int64) if least is None else least
+    sources = np.empty(max_incoming(graph, wanted), np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
-        wanted, entry_lists(graph), late, removed, takes, offsets, sources
+        wanted, entry_lists(graph), late, removed, takes, least, offsets, sources
     )
     return Incoming(wanted, offsets, sources[:filled])
 

@@ -11,6 +11,7 @@ at the union of both; `models.scores.diffusion` mixes the scores of its rows.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,8 +40,12 @@ class Neighbourhood:
     neighbours: Ints
 
 
-def neighbourhood(graph: InferenceGraph, wanted: Ints) -> Neighbourhood:
+def neighbourhood(
+    graph: InferenceGraph, wanted: Ints, types: Sequence[int] | None = None
+) -> Neighbourhood:
     """Return ``wanted`` [m] and their incoming neighbours; a row may be wanted more than once.
+
+    types: relationship types that make neighbours; None for all.
 
     >>> from ringfence.models.inference.graph import graph_of
     >>> near = neighbourhood(graph_of(np.array([[0, 4], [2, 2]]), nodes=5), np.array([2, 1]))
@@ -49,7 +54,7 @@ def neighbourhood(graph: InferenceGraph, wanted: Ints) -> Neighbourhood:
     """
     chosen = np.ascontiguousarray(wanted, np.int64)
     check_wanted(chosen, graph)
-    near = incoming(graph, chosen)
+    near = incoming(graph, chosen, types)
     marks = np.zeros(graph.size, np.bool_)
     marks[chosen] = True
     marks[near.sources] = True

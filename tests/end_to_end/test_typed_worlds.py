@@ -141,7 +141,7 @@ def test_any_world_goes_through_the_whole_path(
     world, history, late_class, graph, tmp_path_factory, monkeypatch
 ):
     _empty(graph)
-    monkeypatch.setattr(kept_sums, "MIN_SOURCES_TO_KEEP", 2)  # random graphs are small
+    monkeypatch.setattr(kept_sums, "MIN_ENTRIES_TO_KEEP", 2)  # random graphs are small
     folder = tmp_path_factory.mktemp("world")
     environment = {
         "RINGFENCE_NEO4J_USER": graph.auth[0],

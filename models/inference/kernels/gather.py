@@ -44,25 +44,37 @@ def part_bounds(place: Any, offsets: Array) -> Any:
 
 
 @compiled
-def room(rows: Array, offsets: Array, late: Array, late_offsets: Array) -> int:
-    """An upper bound of how many sources the rows have together."""
-    total = 0
+def count_entries(
+    rows: Array, offsets: Array, late: Array, late_offsets: Array, out: Array
+) -> None:
+    """Fill ``out`` with an upper bound of how many sources each row has."""
     for r in range(len(rows)):
         low, high = node_bounds(rows[r], offsets)
-        total += high - low
-        if late[r] >= 0:
-            total += late_offsets[late[r] + 1] - late_offsets[late[r]]
-    return total
+        first, end = part_bounds(late[r], late_offsets)
+        out[r] = high - low + end - first
+
+
+@inlined
+def first_from(others: Array, low: Any, high: Any, least: Any) -> Any:
+    """The first place in low .. high whose entry is not below ``least``."""
+    while low < high:
+        middle = (low + high) // 2
+        if others[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
 
 
 @compiled
 def list_neighbours(
-    rows: Array, lists: Any, late: Array, removed: Array, takes: Array, out_offsets: Array,
-    out: Array,
+    rows: Array, lists: Any, late: Array, removed: Array, takes: Array, least: Array,
+    out_offsets: Array, out: Array,
 ) -> int:  # fmt: skip
     """Fill ``out`` with the neighbours of all rows through entries whose code is in ``takes``.
 
-    One row after the other; each neighbour once, ascending, the row itself left out.
+    One row after the other; each neighbour once, ascending, the row itself left out, and those
+    below the row's number in ``least``.
     """
     others, codes, late_others, late_codes = (
         lists.others, lists.codes, lists.late_others, lists.late_codes
@@ -74,6 +86,9 @@ def list_neighbours(
         a, a_end = node_bounds(row, lists.offsets)
         b, b_end = part_bounds(late[r], lists.late_offsets)
         c, c_end = part_bounds(removed[r], lists.removed_offsets)
+        if least[r] > 0:
+            a = first_from(others, a, a_end, least[r])
+            b = first_from(late_others, b, b_end, least[r])
         last = -1
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):

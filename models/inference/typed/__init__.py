@@ -2,11 +2,11 @@
 
 from ringfence.models.inference.typed.forward import TypedOutputs, forward_typed
 from ringfence.models.inference.typed.graph import TypedGraph, typed_graph
-from ringfence.models.inference.typed.kept_sums import KeptSums
+from ringfence.models.inference.typed.kept import Kept
 from ringfence.models.inference.typed.plan import TypedPlan
 
 __all__ = [
-    "KeptSums",
+    "Kept",
     "TypedGraph",
     "TypedOutputs",
     "TypedPlan",

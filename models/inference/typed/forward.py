@@ -1,7 +1,8 @@
 """One forward pass of typed SAGE, at the nodes that matter.
 
 New nodes change every output through hubs, so what saves is computing the outputs of due and
-calibration nodes alone, with the hubs' sums kept from the last pass. Into context: sum first, then
+calibration nodes alone, with the hubs' sums kept from the last pass, and rows of the first layer
+that hear what they heard then. Into context: sum first, then
 weights, so that the sum of raw columns can be kept. Into the classified label: weights first, for
 its nodes have few neighbours and those are few. The order is fixed by the schema, never by counts:
 a row has the same bits in every pass.
@@ -18,9 +19,11 @@ from numpy.typing import NDArray
 from ringfence.models.inference.graph import Incoming
 from ringfence.models.inference.kernels import typed as kernels
 from ringfence.models.inference.pool import Pool
-from ringfence.models.inference.typed.graph import TypedGraph, list_channel, list_receivers
-from ringfence.models.inference.typed.kept_sums import NEVER, ChannelSums, KeptSums
-from ringfence.models.inference.typed.plan import LayerWeights, TypedPlan
+from ringfence.models.inference.typed.graph import TypedGraph, list_channel
+from ringfence.models.inference.typed.kept import Kept
+from ringfence.models.inference.typed.kept_rows import LabelRows
+from ringfence.models.inference.typed.kept_sums import NEVER, ChannelSums
+from ringfence.models.inference.typed.plan import TypedPlan
 from ringfence.models.schema import CLASSIFIED
 
 __all__ = ["TypedOutputs", "compute_layer", "forward_typed", "needed_rows"]
@@ -38,7 +41,7 @@ class TypedOutputs:
     """Logits at the wanted rows [m, classes], and what they cost.
 
     rows: rows computed over all layers. gathered: rows added up into context sums of the first
-    layer. kept: whether sums of an earlier pass were there.
+    layer. kept: whether anything of an earlier pass was there.
     """
 
     logits: Float32s
@@ -52,7 +55,7 @@ def forward_typed(
     graph: TypedGraph,
     features: Sequence[Float32s],
     wanted: Ints,
-    kept: KeptSums | None = None,
+    kept: Kept | None = None,
     altered: Ints | None = None,
     workers: int = 1,
 ) -> TypedOutputs:
@@ -65,8 +68,8 @@ def forward_typed(
         graph: from `typed_graph`.
         features: by label, encoded rows [n_label, d], in the order of rows.
         wanted: rows, int64 [m].
-        kept: sums from the last pass with this plan over this numbering of rows; they are brought
-            up to date. None: nothing is kept.
+        kept: of the last pass with this plan over this numbering of rows; it is brought up to
+            date. None: nothing is kept.
         altered: rows whose columns were written after the pass that ``kept`` is of.
         workers: threads.
     """
@@ -76,29 +79,19 @@ def forward_typed(
         0 <= asked.min() <= asked.max() < graph.size and (graph.labels[asked] == CLASSIFIED).all()
     ):
         raise ValueError("a wanted row is not one of the classified label")
-    sums = KeptSums() if kept is None else kept
-    was_kept = sums.version != NEVER
-    _forget_altered(plan, graph, sums, altered)
+    was_kept = kept is not None and kept.version != NEVER
+    if kept is not None and altered is not None and len(altered):
+        kept.forget_altered(plan, graph, altered)
+    rows, places = np.unique(asked, return_inverse=True)
     pool = Pool(workers)
     try:
-        run = _Pass(plan, graph, features, sums, pool)
-        logits = run.outputs(np.unique(asked))
+        run = _Pass(plan, graph, features, kept, pool)
+        logits = run.outputs(rows)
     finally:
         pool.close()
-    sums.version = graph.relationships.version
-    return TypedOutputs(logits[graph.places[asked]], run.rows, run.gathered, was_kept)
-
-
-def _forget_altered(
-    plan: TypedPlan, graph: TypedGraph, sums: KeptSums, altered: Ints | None
-) -> None:
-    """A hub that has a row with other columns among its sources is gathered anew."""
-    if altered is None or not len(altered):
-        return
-    for place, kept in sums.channels.items():
-        channel = plan.schema.channels[place]
-        rows = altered[graph.labels[altered] == channel.source]
-        kept.forget(list_receivers(graph, channel, rows))
+    if kept is not None:
+        kept.version = graph.relationships.version
+    return TypedOutputs(logits[places], run.rows, run.gathered, was_kept)
 
 
 def needed_rows(plan: TypedPlan, graph: TypedGraph, wanted: Ints) -> list[dict[int, Ints]]:
@@ -127,37 +120,41 @@ def compute_layer(
 
 
 class _Pass:
-    """One pass: which rows each layer needs, then the layers from the first to the last."""
+    """One pass: which rows each layer needs, then the layers from the first to the last.
+
+    The inputs of a layer are rows by label; ``places`` says where each row of the graph stands
+    among those of its label.
+    """
 
     def __init__(
         self,
         plan: TypedPlan,
         graph: TypedGraph,
         features: Sequence[Float32s],
-        sums: KeptSums,
+        kept: Kept | None,
         pool: Pool,
     ) -> None:
         self.plan = plan
         self.graph = graph
-        self.features = features
-        self.sums = sums
+        self.inputs: Mapping[int, Float32s] = dict(enumerate(features))
+        self.places = graph.places
+        self.kept = kept
         self.pool = pool
         self.rows = 0
         self.gathered = 0
 
     def outputs(self, wanted: Ints) -> Float32s:
-        """Logits by place of the classified label; only those of ``wanted`` are filled."""
+        """Logits of ``wanted``, rows that ascend."""
         needed = self._needed_rows(wanted)
-        inputs: Mapping[int, Float32s] = dict(enumerate(self.features))
         for number, layer in enumerate(self.plan.layers):
-            last = number == len(self.plan.layers) - 1
             found: dict[int, Float32s] = {}
-            for label, weights in layer.roots.items():
-                found[label] = np.empty((self.graph.counts[label], weights.shape[1]), np.float32)
+            places = np.empty(self.graph.size, np.int64)
+            for label in layer.roots:
                 rows = needed[number].get(label, NO_ROWS)
-                self._compute(number, layer, label, rows, inputs, found[label], last)
-            inputs = found
-        return inputs[CLASSIFIED]
+                places[rows] = np.arange(len(rows))
+                found[label] = self._layer(number, label, rows)
+            self.inputs, self.places = found, places
+        return self.inputs[CLASSIFIED]
 
     def _needed_rows(self, wanted: Ints) -> list[dict[int, Ints]]:
         """By layer and label, the rows that the layer has to compute, ascending."""
@@ -176,64 +173,71 @@ class _Pass:
             needed.insert(0, {int(label): found[labels == label] for label in np.unique(labels)})
         return needed
 
-    def _compute(
-        self,
-        number: int,
-        layer: LayerWeights,
-        label: int,
-        rows: Ints,
-        inputs: Mapping[int, Float32s],
-        out: Float32s,
-        last: bool,
-    ) -> None:
-        """Fill ``out`` with one layer at some rows of a label, so many at a time."""
-        self.rows += len(rows)
-        for start in range(0, len(rows), ROWS_PER_STEP):
-            part = rows[start : start + ROWS_PER_STEP]
-            places = self.graph.places[part]
-            total = self._multiplied(inputs[label], places, layer.roots[label])
-            total += layer.biases[label]
-            for place in sorted(layer.channels):
-                channel = self.plan.schema.channels[place]
-                if channel.target != label:
-                    continue
-                near = list_channel(self.graph, channel, part)
-                total += self._heard(number, layer, place, near, inputs[channel.source])
-                if place in layer.degrees:
-                    degree = np.log1p(near.counts().astype(np.float64)).astype(np.float32)
-                    total += degree[:, None] * layer.degrees[place]
-            out[places] = total if last else np.maximum(total, np.float32(0))
+    def _layer(self, number: int, label: int, rows: Ints) -> Float32s:
+        """One layer at some rows of a label [rows, out], those of the first as kept where right."""
+        out = np.empty((len(rows), len(self.plan.layers[number].biases[label])), np.float32)
+        missing, relationships = np.arange(len(rows)), self.graph.relationships
+        if number == 0 and self.kept is not None and label in self.kept.labels:
+            before = self.kept.labels[label]
+            places = before.places_of(relationships, rows)
+            there, missing = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+            out[there] = before.outputs[places[there]]
+        self.rows += len(missing)
+        for start in range(0, len(missing), ROWS_PER_STEP):
+            part = missing[start : start + ROWS_PER_STEP]
+            out[part] = self._computed(number, label, rows[part])
+        if number == 0 and self.kept is not None:
+            self.kept.labels[label] = LabelRows.of(relationships, rows, out)
+        return out
+
+    def _computed(self, number: int, label: int, rows: Ints) -> Float32s:
+        """One layer at some rows of a label [rows, out]."""
+        layer = self.plan.layers[number]
+        total = self._multiplied(self.inputs[label], self.places[rows], layer.roots[label])
+        total += layer.biases[label]
+        for place in sorted(layer.channels):
+            channel = self.plan.schema.channels[place]
+            if channel.target != label:
+                continue
+            heard, counts = self._heard(number, layer.channels[place], place, rows)
+            total += heard
+            if place in layer.degrees:
+                degree = np.log1p(counts.astype(np.float64)).astype(np.float32)
+                total += degree[:, None] * layer.degrees[place]
+        last = number == len(self.plan.layers) - 1
+        return total if last else np.maximum(total, np.float32(0))
 
     def _heard(
-        self, number: int, layer: LayerWeights, place: int, near: Incoming, values: Float32s
-    ) -> Float32s:
-        """What rows hear through one channel [rows, out]."""
-        weights, channel = layer.channels[place], self.plan.schema.channels[place]
+        self, number: int, weights: Float32s, place: int, rows: Ints
+    ) -> tuple[Float32s, Ints]:
+        """What rows hear through one channel [rows, out], and from how many sources [rows]."""
+        channel = self.plan.schema.channels[place]
+        if number == 0 and channel.target != CLASSIFIED and self.kept is not None:
+            mean, counts = self._mean_with_kept(place, rows, self.kept)
+            return self._multiplied(mean, np.arange(len(mean)), weights), counts
+        near, values = list_channel(self.graph, channel, rows), self.inputs[channel.source]
         if channel.target == CLASSIFIED:
-            return self._mean_of_products(near, values, weights)
-        mean = np.empty((len(near.rows), values.shape[1]), np.float32)
+            return self._mean_of_products(near, values, weights), near.counts()
         if number == 0:
-            self._mean_with_kept(place, near, values, mean)
-        else:
-            self.pool(
-                kernels.mean_rows, near.offsets, near.offsets, near.sources, self.graph.places,
-                values, mean,
-            )  # fmt: skip
-        return self._multiplied(mean, np.arange(len(mean)), weights)
+            self.gathered += len(near.sources)
+        mean = self._mean(near, self.places, values)
+        return self._multiplied(mean, np.arange(len(mean)), weights), near.counts()
+
+    def _mean(self, near: Incoming, places: Ints, values: Float32s) -> Float32s:
+        """The mean of values over the sources of each row [rows, width]."""
+        mean = np.empty((len(near.rows), values.shape[1]), np.float32)
+        self.pool(kernels.mean_rows, near.offsets, near.offsets, near.sources, places, values, mean)
+        return mean
 
     def _mean_of_products(self, near: Incoming, values: Float32s, weights: Float32s) -> Float32s:
         """Weights first: each source is multiplied once, then the products are averaged."""
         marks = np.zeros(self.graph.size, np.bool_)
         marks[near.sources] = True
         sources = np.flatnonzero(marks)
-        products = self._multiplied(values, self.graph.places[sources], weights)
+        products = self._multiplied(values, self.places[sources], weights)
         position = np.empty(self.graph.size, np.int64)
         position[sources] = np.arange(len(sources))
-        mean = np.empty((len(near.rows), weights.shape[1]), np.float32)
-        self.pool(
-            kernels.mean_rows, near.offsets, near.offsets, near.sources, position, products, mean
-        )
-        return mean
+        return self._mean(near, position, products)
 
     def _multiplied(self, values: Float32s, places: Ints, weights: Float32s) -> Float32s:
         """Rows of ``values`` times weights [rows, out]."""
@@ -242,14 +246,20 @@ class _Pass:
         self.pool(kernels.multiply_rows, even, places, values, weights, out)
         return out
 
-    def _mean_with_kept(self, place: int, near: Incoming, values: Float32s, mean: Float32s) -> None:
-        """Sum first, going on from the kept sums of hubs."""
-        width = values.shape[1]
-        kept = self.sums.channels.setdefault(place, ChannelSums.empty(width))
-        slots = kept.slots_of(near.rows, near.counts())
-        gathered = np.zeros(len(near.rows), np.int64)
+    def _mean_with_kept(self, place: int, rows: Ints, kept: Kept) -> tuple[Float32s, Ints]:
+        """Sum first, going on from the kept sums of hubs: the mean, and counts of sources."""
+        channel, relationships = self.plan.schema.channels[place], self.graph.relationships
+        values = self.inputs[channel.source]
+        sums = kept.channels.setdefault(place, ChannelSums.empty(values.shape[1]))
+        slots = sums.slots_of(relationships, rows)
+        least = sums.beginnings(relationships, rows, slots)
+        near = list_channel(self.graph, channel, rows, least)
+        mean = np.empty((len(rows), values.shape[1]), np.float32)
+        heard, gathered = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         self.pool(
-            kernels.mean_kept_rows, near.offsets, near.offsets, near.sources, self.graph.places,
-            values, slots, kept.counts, kept.hashes, kept.sums, mean, gathered,
+            kernels.mean_kept_rows, near.offsets, near.offsets, near.sources, self.places, values,
+            least, slots, sums.counts, sums.hashes, sums.sums, mean, heard, gathered,
         )  # fmt: skip
+        sums.note(relationships, rows, slots)
         self.gathered += int(gathered.sum())
+        return mean, heard

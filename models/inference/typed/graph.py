@@ -8,10 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import Incoming, InferenceGraph, listed_through
+from ringfence.models.inference.graph import (
+    Incoming,
+    InferenceGraph,
+    entry_lists,
+    find_places,
+    listed_through,
+)
+from ringfence.models.inference.kernels.beside import hash_beside
 from ringfence.models.schema import Channel, TypedSchema
 
-__all__ = ["TypedGraph", "list_channel", "list_receivers", "typed_graph"]
+__all__ = ["TypedGraph", "beside_hashes", "list_channel", "list_receivers", "typed_graph"]
 
 Ints = NDArray[np.int64]
 CODES = 256
@@ -60,9 +67,25 @@ def typed_graph(
     return TypedGraph(relationships, schema, labels, places, tuple(counts))
 
 
-def list_channel(graph: TypedGraph, channel: Channel, rows: Ints) -> Incoming:
-    """Return the sources of ``rows``, rows of the channel's target, in ascending order."""
-    return _listed(graph, rows, channel.codes)
+def list_channel(
+    graph: TypedGraph, channel: Channel, rows: Ints, least: Ints | None = None
+) -> Incoming:
+    """Return the sources of ``rows``, rows of the channel's target, in ascending order.
+
+    least int64 [rows]: of each row only the sources from this number on.
+    """
+    return _listed(graph, rows, channel.codes, least)
+
+
+def beside_hashes(graph: InferenceGraph, rows: Ints, least: Ints) -> NDArray[np.uint64]:
+    """Return a hash of what stands beside each row's base list, of nodes below ``least`` [rows].
+
+    Two graphs with the same base have the same list of a row where its hashes are the same.
+    """
+    late, removed = find_places(graph.late_nodes, rows), find_places(graph.removed.nodes, rows)
+    found = np.empty(len(rows), np.uint64)
+    hash_beside(entry_lists(graph), late, removed, least, found)
+    return found
 
 
 def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
@@ -71,7 +94,9 @@ def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
     return np.unique(found.sources).astype(np.int64)
 
 
-def _listed(graph: TypedGraph, rows: Ints, codes: Iterable[int]) -> Incoming:
+def _listed(
+    graph: TypedGraph, rows: Ints, codes: Iterable[int], least: Ints | None = None
+) -> Incoming:
     takes = np.zeros(CODES, np.bool_)
     takes[list(codes)] = True
-    return listed_through(graph.relationships, rows, takes)
+    return listed_through(graph.relationships, rows, takes, least)

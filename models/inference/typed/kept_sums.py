@@ -4,44 +4,57 @@ A context node with many neighbours, as an airport has flights, is heard by ever
 every run. Its sum is kept with the number of sources in it and a hash of them. A list that begins
 as it did then is gone on with, any other is gathered anew: rows are append-only and lists ascend,
 so a late relationship of an old row, a removed one or another order changes the beginning.
+
+Whether a list begins as it did is seen without reading it while the base of the graph is the same:
+what came to the row or went since stands beside the base, and its hash is kept as well. After the
+base was written anew the list is read once and compared by the hash of its sources.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, entry_counts
 from ringfence.models.inference.kernels.typed import NOT_KEPT
+from ringfence.models.inference.typed.graph import beside_hashes
 
-__all__ = ["MIN_SOURCES_TO_KEEP", "ChannelSums", "KeptSums"]
+__all__ = ["MIN_ENTRIES_TO_KEEP", "ChannelSums"]
 
 Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
 
-MIN_SOURCES_TO_KEEP = 32  # fewer are gathered as fast as they are looked up
+MIN_ENTRIES_TO_KEEP = 32  # fewer are gathered as fast as they are looked up
 MAX_SLOTS_PER_CHANNEL = 1 << 18
 NEVER = -1
 
 
 @dataclass(slots=True)
 class ChannelSums:
-    """Slots of one channel: the row that each belongs to, count and hash of its sources, sums."""
+    """Slots of one channel: the row that each belongs to, count and hash of its sources, sums.
+
+    sizes: how many rows the graph had at a slot's last pass. bases: the number of its base.
+    beside: the hash of what stood beside the row's base list.
+    """
 
     rows: Ints
     counts: Ints
-    hashes: NDArray[np.uint64]
+    hashes: Hashes
     sums: NDArray[np.float64]
+    sizes: Ints
+    bases: Ints
+    beside: Hashes
 
     @classmethod
     def empty(cls, width: int) -> ChannelSums:
         """Return no slots."""
-        nobody = np.empty(0, np.int64)
-        return cls(nobody, nobody, np.empty(0, np.uint64), np.empty((0, width)))
+        nobody, nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
+        return cls(nobody, nobody, nothing, np.empty((0, width)), nobody, nobody, nothing)
 
-    def slots_of(self, rows: Ints, counts: Ints) -> Ints:
-        """Return each row's slot, giving one to those that have none and many sources."""
+    def slots_of(self, graph: InferenceGraph, rows: Ints) -> Ints:
+        """Return each row's slot, giving one to those that have none and many relationships."""
         order = np.argsort(self.rows, kind="stable")
         at = np.searchsorted(self.rows, rows, sorter=order)
         inside = np.minimum(at, max(len(self.rows) - 1, 0))
@@ -49,11 +62,35 @@ class ChannelSums:
         if len(self.rows):
             found = self.rows[order[inside]] == rows
             slots[found] = order[inside[found]]
-        bare = np.flatnonzero((slots == NOT_KEPT) & (counts >= MIN_SOURCES_TO_KEEP))
+        many = entry_counts(graph, rows) >= MIN_ENTRIES_TO_KEEP
+        bare = np.flatnonzero((slots == NOT_KEPT) & many)
         bare = bare[: max(MAX_SLOTS_PER_CHANNEL - len(self.rows), 0)]
         slots[bare] = np.arange(len(self.rows), len(self.rows) + len(bare))
         self._grow(rows[bare])
         return slots
+
+    def beginnings(self, graph: InferenceGraph, rows: Ints, slots: Ints) -> Ints:
+        """Return from which row on each list has to be read: behind what its slot holds [rows].
+
+        0: the list is to be read as a whole.
+        """
+        least = np.zeros(len(rows), np.int64)
+        if graph.base == UNKNOWN_BASE:
+            return least
+        kept = np.flatnonzero(slots != NOT_KEPT)
+        kept = kept[(self.counts[slots[kept]] != NEVER) & (self.bases[slots[kept]] == graph.base)]
+        sizes = self.sizes[slots[kept]]
+        same = beside_hashes(graph, rows[kept], sizes) == self.beside[slots[kept]]
+        least[kept[same]] = sizes[same]
+        return least
+
+    def note(self, graph: InferenceGraph, rows: Ints, slots: Ints) -> None:
+        """Remember the graph that the sums of some rows are of."""
+        kept = np.flatnonzero(slots != NOT_KEPT)
+        everybody = np.full(len(kept), graph.size, np.int64)
+        self.beside[slots[kept]] = beside_hashes(graph, rows[kept], everybody)
+        self.sizes[slots[kept]] = graph.size
+        self.bases[slots[kept]] = graph.base
 
     def forget(self, rows: Ints) -> None:
         """Let the sums of some rows be gathered anew."""
@@ -62,42 +99,11 @@ class ChannelSums:
     def _grow(self, rows: Ints) -> None:
         if not len(rows):
             return
-        width = self.sums.shape[1]
-        self.rows = np.concatenate([self.rows, rows])
-        self.counts = np.concatenate([self.counts, np.full(len(rows), NEVER)])
-        self.hashes = np.concatenate([self.hashes, np.zeros(len(rows), np.uint64)])
-        self.sums = np.concatenate([self.sums, np.zeros((len(rows), width))])
-
-
-@dataclass(slots=True)
-class KeptSums:
-    """Sums by channel, right for the columns as they were at ``version`` of the graph."""
-
-    channels: dict[int, ChannelSums] = field(default_factory=dict)
-    version: int = NEVER
-
-    def arrays(self) -> dict[str, NDArray[np.generic]]:
-        """Return everything by name, to be written to a file."""
-        found: dict[str, NDArray[np.generic]] = {"version": np.array([self.version])}
-        for place, kept in self.channels.items():
-            for name in ("rows", "counts", "hashes", "sums"):
-                found[f"{place}.{name}"] = getattr(kept, name)
-        return found
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[np.generic]]) -> KeptSums:
-        """Return the sums that `arrays` gave."""
-        kept = cls(version=int(np.asarray(arrays["version"], np.int64)[0]))
-        for place in {int(name.split(".")[0]) for name in arrays if "." in name}:
-            kept.channels[place] = ChannelSums(
-                np.array(arrays[f"{place}.rows"], np.int64),
-                np.array(arrays[f"{place}.counts"], np.int64),
-                np.array(arrays[f"{place}.hashes"], np.uint64),
-                np.array(arrays[f"{place}.sums"], np.float64),
-            )
-        return kept
-
-    @property
-    def bytes(self) -> int:
-        """How much memory the sums take."""
-        return sum(array.nbytes for array in self.arrays().values())
+        more = ChannelSums(
+            rows, np.full(len(rows), NEVER), np.zeros(len(rows), np.uint64),
+            np.zeros((len(rows), self.sums.shape[1])), np.zeros(len(rows), np.int64),
+            np.full(len(rows), UNKNOWN_BASE), np.zeros(len(rows), np.uint64),
+        )  # fmt: skip
+        for column in fields(self):
+            both = getattr(self, column.name), getattr(more, column.name)
+            setattr(self, column.name, np.concatenate(both))

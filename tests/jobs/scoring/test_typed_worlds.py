@@ -45,7 +45,7 @@ NOTHING = np.empty(0, np.float32)
 @pytest.fixture(autouse=True)
 def _small_hubs(monkeypatch):
     """Keep the sums of nearly all context nodes: random graphs are small."""
-    monkeypatch.setattr(kept_sums, "MIN_SOURCES_TO_KEEP", 2)
+    monkeypatch.setattr(kept_sums, "MIN_ENTRIES_TO_KEEP", 2)
 
 
 def mapping_of(world):

@@ -17,9 +17,9 @@ from tests.models.inference.typed.histories import SCHEMAS, History
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_hubs():
-    before, kept_sums.MIN_SOURCES_TO_KEEP = kept_sums.MIN_SOURCES_TO_KEEP, 2
+    before, kept_sums.MIN_ENTRIES_TO_KEEP = kept_sums.MIN_ENTRIES_TO_KEEP, 2
     yield
-    kept_sums.MIN_SOURCES_TO_KEEP = before
+    kept_sums.MIN_ENTRIES_TO_KEEP = before
 
 
 def asked(history):

@@ -8,12 +8,14 @@ from ringfence.models.scores import (
     aps,
     aps_true,
     daps,
+    entropies,
     raps,
     raps_true,
     softmax64,
     tps,
     tps_true,
 )
+from ringfence.models.scores.base import ROWS_PER_BLOCK
 
 RNG = np.random.default_rng(0)
 PROBABILITIES = RNG.dirichlet(np.full(7, 0.5), size=300)
@@ -135,3 +137,21 @@ def test_daps_does_not_depend_on_the_order_of_edges_and_nodes():
 def test_what_is_no_probability_is_refused_with_words(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+@pytest.mark.parametrize("rows", [0, 1, ROWS_PER_BLOCK, 2 * ROWS_PER_BLOCK + 7])
+@pytest.mark.parametrize("classes", [1, 3, 10, 33])
+def test_softmax_and_entropy_have_the_bits_of_one_pass_over_everything(rows, classes):
+    """They go block by block, so that memory is read once; no row may notice its block."""
+    logits = np.random.default_rng(rows).normal(0, 8, (rows, classes)).astype(np.float32)
+    wide = logits.astype(np.float64)
+    wide = np.exp(wide - wide.max(axis=-1, keepdims=True, initial=-np.inf))
+    expected = wide / wide.sum(axis=-1, keepdims=True)
+    found = softmax64(logits)
+    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(
+        entropies(found), -(expected * np.log(np.maximum(expected, 2.0**-1022))).sum(axis=1)
+    )
+    turned = np.asfortranarray(logits)
+    np.testing.assert_array_equal(softmax64(turned), expected)
+    assert (logits == np.random.default_rng(rows).normal(0, 8, logits.shape).astype("f4")).all()

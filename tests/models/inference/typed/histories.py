@@ -37,6 +37,7 @@ class History:
         self.features = [np.empty((0, width), np.float32) for width in self.widths]
         self.edges = set()
         self.base = set()
+        self.base_number = 0
         self.version = 0
         self.altered = np.empty(0, np.int64)
 
@@ -60,7 +61,7 @@ class History:
             self.edges.discard(known[at])
         self._alter(changed, before)
         if merge:
-            self.base = set(self.edges)
+            self.base, self.base_number = set(self.edges), self.version
 
     def _link(self, row, count):
         for _ in range(count):
@@ -93,7 +94,7 @@ class History:
         relationships = InferenceGraph(
             np.cumsum(dense), others, codes, late_nodes, *late, n,
             np.ones(len(self.schema.relations), np.bool_), np.zeros(n, np.int64), self.version,
-            RemovedEntries(*gone),
+            RemovedEntries(*gone), base=self.base_number,
         )  # fmt: skip
         return typed_graph(relationships, self.schema, self.labels)
 

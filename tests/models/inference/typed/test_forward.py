@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from ringfence.models.inference import leave_out_types, neighbour_counts
 from ringfence.models.inference.typed import (
-    KeptSums,
+    Kept,
     forward_typed,
     kept_sums,
     typed_graph,
 )
-from ringfence.models.inference.typed.graph import list_channel
+from ringfence.models.inference.typed.graph import beside_hashes, list_channel
 from ringfence.models.inference.typed.plan import plan_typed
 from ringfence.models.training.typed_data import select_typed
 from tests.models.inference.typed.histories import SCHEMAS, History
@@ -22,9 +22,9 @@ from tests.models.inference.typed.histories import SCHEMAS, History
 @pytest.fixture(autouse=True, scope="module")
 def _small_hubs():
     """Keep the sums of nearly all context nodes: random graphs are small."""
-    before, kept_sums.MIN_SOURCES_TO_KEEP = kept_sums.MIN_SOURCES_TO_KEEP, 2
+    before, kept_sums.MIN_ENTRIES_TO_KEEP = kept_sums.MIN_ENTRIES_TO_KEEP, 2
     yield
-    kept_sums.MIN_SOURCES_TO_KEEP = before
+    kept_sums.MIN_ENTRIES_TO_KEEP = before
 
 
 def plan_of(network, schema):
@@ -58,7 +58,7 @@ steps = st.lists(
 def test_a_pass_that_goes_on_has_the_bits_of_one_from_nothing(
     layers, schema, seed, history, degrees, workers
 ):
-    grown, kept = History(schema, seed), KeptSums()
+    grown, kept = History(schema, seed), Kept()
     plan = plan_of(grown.network(layers, degrees), schema)
     for step in history:
         grown.step(*step)
@@ -69,7 +69,7 @@ def test_a_pass_that_goes_on_has_the_bits_of_one_from_nothing(
         )
         everyone = whole(plan, grown)
         np.testing.assert_array_equal(found.logits, everyone[np.searchsorted(rows, wanted)])
-        kept = KeptSums.from_arrays(kept.arrays())
+        kept = Kept.from_arrays(kept.arrays())
 
 
 @pytest.mark.parametrize("schema", SCHEMAS)
@@ -89,7 +89,7 @@ def test_logits_are_those_of_the_network(schema, layers, degrees):
 
 
 def test_what_is_kept_saves_gathering():
-    grown, kept = History(SCHEMAS[1], 1), KeptSums()
+    grown, kept = History(SCHEMAS[1], 1), Kept()
     plan = plan_of(grown.network(2), SCHEMAS[1])
     grown.step(400, 0, 0, 0, True)
     wanted = np.flatnonzero(grown.labels == 0)[:50]
@@ -101,32 +101,37 @@ def test_what_is_kept_saves_gathering():
     assert second.gathered < 0.2 * first.gathered
 
 
-@pytest.mark.parametrize("way", ["columns", "relationships", "order"])
-def test_a_sum_that_is_wrongly_kept_is_noticed(way):
-    """The negative control: each way in which a kept sum grows stale shows in the bits."""
+WAYS_TO_GROW_STALE = ["columns", "relationships", "beside", "rows", "order"]
+
+
+@pytest.mark.parametrize("way", WAYS_TO_GROW_STALE)
+def test_what_is_wrongly_kept_is_noticed(way):
+    """The negative control: each way in which kept numbers grow stale shows in the bits."""
     differs = 0
     for seed in range(8):
-        grown, kept = History(SCHEMAS[1], seed), KeptSums()
+        grown, kept = History(SCHEMAS[1], seed), Kept()
         plan = plan_of(grown.network(2), SCHEMAS[1])
-        for _ in range(3):
-            grown.step(30, 0, 0, 0, True)
+        for merge in (True, True, False):
+            grown.step(30, 0, 0, 0, merge)
             rows = np.flatnonzero(grown.labels == 0)
             forward_typed(plan, grown.graph(), grown.features, rows, kept, grown.altered)
-        altered = np.empty(0, np.int64)
         if way == "columns":  # other columns, and nobody says so
             grown.step(2, 0, 0, 20, False)
-        elif way == "relationships":  # late and removed ones, and the hash is made to fit
-            grown.step(2, 8, 8, 0, False)
-            trust_all(kept, grown)
-        else:  # a sum in another order of the same numbers: the last bit differs
+        elif way == "order":  # a sum in another order of the same numbers: the last bit differs
+            kept.labels.clear()
             for channel in kept.channels.values():
                 channel.sums = channel.sums * (1 + 1e-7)
-        found = forward_typed(plan, grown.graph(), grown.features, rows, kept, altered)
+        else:  # late and removed relationships, and a hash is made to fit
+            grown.step(2, 8, 8, 0, False)
+            {"relationships": trust_lists, "beside": trust_sums, "rows": trust_rows}[way](
+                kept, grown
+            )
+        found = forward_typed(plan, grown.graph(), grown.features, rows, kept)
         differs += not np.array_equal(found.logits, whole(plan, grown)[: len(rows)])
     assert differs >= 6
 
 
-def trust_all(kept, grown):
+def trust_lists(kept, grown):
     """Give every slot the count and the hash of its list as it is now."""
     factor = 0x9E3779B185EBCA87
     for place, channel in kept.channels.items():
@@ -137,6 +142,48 @@ def trust_all(kept, grown):
             for source in near.sources[near.offsets[slot] : near.offsets[slot + 1]].tolist():
                 mark = (mark * factor + source + 1) % 2**64
             channel.hashes[slot] = mark
+
+
+def trust_sums(kept, grown):
+    """Give every slot the hash of what stands beside its base list now."""
+    for channel in kept.channels.values():
+        channel.beside = beside_hashes(grown.graph().relationships, channel.rows, channel.sizes)
+
+
+def trust_rows(kept, grown):
+    """Give every row of the first layer the hash of what stands beside its base list now."""
+    graph = grown.graph().relationships
+    for rows in kept.labels.values():
+        rows.beside = beside_hashes(graph, rows.rows, np.full(len(rows.rows), graph.size))
+
+
+def test_a_list_is_not_read_again_while_its_beginning_is_known():
+    """Newcomers are read alone; once the base was written anew every list is compared again."""
+    grown, kept = History(SCHEMAS[1], 2), Kept()
+    plan = plan_of(grown.network(2), SCHEMAS[1])
+    grown.step(200, 0, 0, 0, True)
+    rows = np.flatnonzero(grown.labels == 0)
+    forward_typed(plan, grown.graph(), grown.features, rows, kept)
+    for merge, read_again in ((False, False), (True, True)):
+        before = len(grown.labels)
+        grown.step(10, 0, 0, 0, merge)
+        for channel in kept.channels.values():
+            graph, slots = grown.graph().relationships, np.arange(len(channel.rows))
+            least = channel.beginnings(graph, channel.rows, slots)
+            assert len(least)
+            assert (least == (0 if read_again else before)).all()
+
+
+def test_rows_that_hear_what_they_heard_are_taken_as_they_were():
+    grown, kept = History(SCHEMAS[1], 1), Kept()
+    plan = plan_of(grown.network(2), SCHEMAS[1])
+    grown.step(400, 0, 0, 0, True)
+    wanted = np.flatnonzero(grown.labels == 0)[:50]
+    first = forward_typed(plan, grown.graph(), grown.features, wanted, kept)
+    again = forward_typed(plan, grown.graph(), grown.features, wanted, kept)
+    assert again.rows == len(wanted)  # the last layer's
+    assert again.rows < first.rows
+    np.testing.assert_array_equal(again.logits, first.logits)
 
 
 def test_the_degree_counts_distinct_neighbours_of_all_labels_but_not_through_cut_relations():

