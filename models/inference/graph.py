@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ __all__ = [
     "Incoming",
     "InferenceGraph",
     "RemovedEntries",
+    "RowsBeside",
     "code_of",
     "entry_counts",
     "entry_lists",
@@ -35,6 +37,7 @@ __all__ = [
     "neighbour_counts",
     "newest_change",
     "receivers",
+    "rows_beside",
     "with_late",
 ]
 
@@ -107,6 +110,13 @@ class InferenceGraph:
         return len(self.others) + len(self.late_others)
 
 
+class RowsBeside(NamedTuple):
+    """Places of some rows among those with late and with removed entries; -1: it has none."""
+
+    late: Ints
+    removed: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class Incoming:
     """Incoming neighbours: sources int32 of rows[r] are ``offsets[r] .. offsets[r + 1]``.
@@ -177,10 +187,10 @@ def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
     return int(entry_counts(graph, np.ascontiguousarray(rows, np.int64)).sum())
 
 
-def entry_counts(graph: InferenceGraph, rows: Ints) -> Ints:
+def entry_counts(graph: InferenceGraph, rows: Ints, beside: RowsBeside | None = None) -> Ints:
     """Return an upper bound of how many neighbours each row has [n]; nothing is listed."""
     counts = np.empty(len(rows), np.int64)
-    late = find_places(graph.late_nodes, rows)
+    late = find_places(graph.late_nodes, rows) if beside is None else beside.late
     kernels.count_entries(rows, graph.offsets, late, graph.late_offsets, counts)
     return counts
 
@@ -306,17 +316,28 @@ def entry_lists(graph: InferenceGraph) -> kernels.Lists:
     )  # fmt: skip
 
 
+def rows_beside(graph: InferenceGraph, rows: Ints) -> RowsBeside:
+    """Return where rows stand among those that have entries beside the base."""
+    return RowsBeside(find_places(graph.late_nodes, rows), find_places(graph.removed.nodes, rows))
+
+
 def listed_through(
-    graph: InferenceGraph, rows: Ints, takes: NDArray[np.bool_], least: Ints | None = None
+    graph: InferenceGraph,
+    rows: Ints,
+    takes: NDArray[np.bool_],
+    least: Ints | None = None,
+    beside: RowsBeside | None = None,
 ) -> Incoming:
     """Return the neighbours of ``rows`` through entries whose code is taken, bool [codes].
 
-    least int64 [rows]: of each row only the neighbours from this number on.
+    least int64 [rows]: of each row only the neighbours from this number on. beside: of these rows,
+    where they are listed more than once.
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    late, removed = find_places(graph.late_nodes, wanted), find_places(graph.removed.nodes, wanted)
+    late, removed = rows_beside(graph, wanted) if beside is None else beside
     least = np.zeros(len(wanted), np.int64) if least is None else least
-    sources = np.empty(max_incoming(graph, wanted), np.int32)
+    room = int(entry_counts(graph, wanted, RowsBeside(late, removed)).sum())
+    sources = np.empty(room, np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
         wanted, entry_lists(graph), late, removed, takes, least, offsets, sources

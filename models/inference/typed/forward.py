@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import Incoming, RowsBeside, rows_beside
 from ringfence.models.inference.kernels import typed as kernels
 from ringfence.models.inference.pool import Pool
-from ringfence.models.inference.typed.graph import TypedGraph, list_channel
+from ringfence.models.inference.typed.graph import TypedGraph, beside_hashes, list_channel
 from ringfence.models.inference.typed.kept import Kept
 from ringfence.models.inference.typed.kept_rows import LabelRows
 from ringfence.models.inference.typed.kept_sums import NEVER, ChannelSums
@@ -136,12 +136,14 @@ class _Pass:
     ) -> None:
         self.plan = plan
         self.graph = graph
+        self.channels = plan.schema.channels
         self.inputs: Mapping[int, Float32s] = dict(enumerate(features))
         self.places = graph.places
         self.kept = kept
         self.pool = pool
         self.rows = 0
         self.gathered = 0
+        self._listed: dict[int, Incoming] = {}
 
     def outputs(self, wanted: Ints) -> Float32s:
         """Logits of ``wanted``, rows that ascend."""
@@ -163,10 +165,12 @@ class _Pass:
             marks = np.zeros(self.graph.size, np.bool_)
             for rows in needed[0].values():
                 marks[rows] = True
+            self._listed = {}  # the last ones are those of the second layer, which asks again
             for place in layer.channels:
-                channel = self.plan.schema.channels[place]
+                channel = self.channels[place]
                 if channel.target in needed[0]:
                     near = list_channel(self.graph, channel, needed[0][channel.target])
+                    self._listed[place] = near
                     marks[near.sources] = True
             found = np.flatnonzero(marks)
             labels = self.graph.labels[found]
@@ -176,18 +180,20 @@ class _Pass:
     def _layer(self, number: int, label: int, rows: Ints) -> Float32s:
         """One layer at some rows of a label [rows, out], those of the first as kept where right."""
         out = np.empty((len(rows), len(self.plan.layers[number].biases[label])), np.float32)
-        missing, relationships = np.arange(len(rows)), self.graph.relationships
-        if number == 0 and self.kept is not None and label in self.kept.labels:
-            before = self.kept.labels[label]
-            places = before.places_of(relationships, rows)
-            there, missing = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
-            out[there] = before.outputs[places[there]]
+        missing, kept = np.arange(len(rows)), self.kept if number == 0 else None
+        if kept is not None:
+            graph = self.graph.relationships
+            hashes = beside_hashes(graph, rows, np.full(len(rows), graph.size))
+            if label in kept.labels:
+                before = kept.labels[label]
+                places = before.places_of(graph, rows, hashes)
+                there, missing = np.flatnonzero(places >= 0), np.flatnonzero(places < 0)
+                out[there] = before.outputs[places[there]]
+            kept.labels[label] = LabelRows.of(graph, rows, out, hashes)
         self.rows += len(missing)
         for start in range(0, len(missing), ROWS_PER_STEP):
             part = missing[start : start + ROWS_PER_STEP]
             out[part] = self._computed(number, label, rows[part])
-        if number == 0 and self.kept is not None:
-            self.kept.labels[label] = LabelRows.of(relationships, rows, out)
         return out
 
     def _computed(self, number: int, label: int, rows: Ints) -> Float32s:
@@ -195,11 +201,11 @@ class _Pass:
         layer = self.plan.layers[number]
         total = self._multiplied(self.inputs[label], self.places[rows], layer.roots[label])
         total += layer.biases[label]
+        beside = rows_beside(self.graph.relationships, rows)
         for place in sorted(layer.channels):
-            channel = self.plan.schema.channels[place]
-            if channel.target != label:
+            if self.channels[place].target != label:
                 continue
-            heard, counts = self._heard(number, layer.channels[place], place, rows)
+            heard, counts = self._heard(number, layer.channels[place], place, rows, beside)
             total += heard
             if place in layer.degrees:
                 degree = np.log1p(counts.astype(np.float64)).astype(np.float32)
@@ -208,14 +214,17 @@ class _Pass:
         return total if last else np.maximum(total, np.float32(0))
 
     def _heard(
-        self, number: int, weights: Float32s, place: int, rows: Ints
+        self, number: int, weights: Float32s, place: int, rows: Ints, beside: RowsBeside
     ) -> tuple[Float32s, Ints]:
         """What rows hear through one channel [rows, out], and from how many sources [rows]."""
-        channel = self.plan.schema.channels[place]
+        channel = self.channels[place]
         if number == 0 and channel.target != CLASSIFIED and self.kept is not None:
-            mean, counts = self._mean_with_kept(place, rows, self.kept)
+            mean, counts = self._mean_with_kept(place, rows, beside, self.kept)
             return self._multiplied(mean, np.arange(len(mean)), weights), counts
-        near, values = list_channel(self.graph, channel, rows), self.inputs[channel.source]
+        near = self._listed.get(place) if number == 1 else None
+        if near is None or len(near.rows) != len(rows):  # a part of them, where there are many
+            near = list_channel(self.graph, channel, rows, beside=beside)
+        values = self.inputs[channel.source]
         if channel.target == CLASSIFIED:
             return self._mean_of_products(near, values, weights), near.counts()
         if number == 0:
@@ -246,20 +255,22 @@ class _Pass:
         self.pool(kernels.multiply_rows, even, places, values, weights, out)
         return out
 
-    def _mean_with_kept(self, place: int, rows: Ints, kept: Kept) -> tuple[Float32s, Ints]:
+    def _mean_with_kept(
+        self, place: int, rows: Ints, beside: RowsBeside, kept: Kept
+    ) -> tuple[Float32s, Ints]:
         """Sum first, going on from the kept sums of hubs: the mean, and counts of sources."""
-        channel, relationships = self.plan.schema.channels[place], self.graph.relationships
+        channel, relationships = self.channels[place], self.graph.relationships
         values = self.inputs[channel.source]
         sums = kept.channels.setdefault(place, ChannelSums.empty(values.shape[1]))
-        slots = sums.slots_of(relationships, rows)
-        least = sums.beginnings(relationships, rows, slots)
-        near = list_channel(self.graph, channel, rows, least)
+        slots = sums.slots_of(relationships, rows, beside)
+        least = sums.beginnings(relationships, rows, slots, beside)
+        near = list_channel(self.graph, channel, rows, least, beside)
         mean = np.empty((len(rows), values.shape[1]), np.float32)
         heard, gathered = np.zeros(len(rows), np.int64), np.zeros(len(rows), np.int64)
         self.pool(
             kernels.mean_kept_rows, near.offsets, near.offsets, near.sources, self.places, values,
             least, slots, sums.counts, sums.hashes, sums.sums, mean, heard, gathered,
         )  # fmt: skip
-        sums.note(relationships, rows, slots)
+        sums.note(relationships, rows, slots, beside)
         self.gathered += int(gathered.sum())
         return mean, heard

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 from ringfence.models.inference.graph import (
     Incoming,
     InferenceGraph,
+    RowsBeside,
     entry_lists,
-    find_places,
     listed_through,
+    rows_beside,
 )
 from ringfence.models.inference.kernels.beside import hash_beside
 from ringfence.models.schema import Channel, TypedSchema
@@ -68,21 +69,27 @@ def typed_graph(
 
 
 def list_channel(
-    graph: TypedGraph, channel: Channel, rows: Ints, least: Ints | None = None
+    graph: TypedGraph,
+    channel: Channel,
+    rows: Ints,
+    least: Ints | None = None,
+    beside: RowsBeside | None = None,
 ) -> Incoming:
     """Return the sources of ``rows``, rows of the channel's target, in ascending order.
 
     least int64 [rows]: of each row only the sources from this number on.
     """
-    return _listed(graph, rows, channel.codes, least)
+    return listed_through(graph.relationships, rows, _taken(channel.codes), least, beside)
 
 
-def beside_hashes(graph: InferenceGraph, rows: Ints, least: Ints) -> NDArray[np.uint64]:
+def beside_hashes(
+    graph: InferenceGraph, rows: Ints, least: Ints, beside: RowsBeside | None = None
+) -> NDArray[np.uint64]:
     """Return a hash of what stands beside each row's base list, of nodes below ``least`` [rows].
 
     Two graphs with the same base have the same list of a row where its hashes are the same.
     """
-    late, removed = find_places(graph.late_nodes, rows), find_places(graph.removed.nodes, rows)
+    late, removed = rows_beside(graph, rows) if beside is None else beside
     found = np.empty(len(rows), np.uint64)
     hash_beside(entry_lists(graph), late, removed, least, found)
     return found
@@ -90,13 +97,12 @@ def beside_hashes(graph: InferenceGraph, rows: Ints, least: Ints) -> NDArray[np.
 
 def list_receivers(graph: TypedGraph, channel: Channel, rows: Ints) -> Ints:
     """Return the rows that hear any of ``rows`` through the channel."""
-    found = _listed(graph, rows, [code ^ 1 for code in channel.codes])
+    takes = _taken([code ^ 1 for code in channel.codes])
+    found = listed_through(graph.relationships, rows, takes)
     return np.unique(found.sources).astype(np.int64)
 
 
-def _listed(
-    graph: TypedGraph, rows: Ints, codes: Iterable[int], least: Ints | None = None
-) -> Incoming:
+def _taken(codes: Iterable[int]) -> NDArray[np.bool_]:
     takes = np.zeros(CODES, np.bool_)
     takes[list(codes)] = True
-    return listed_through(graph.relationships, rows, takes, least)
+    return takes

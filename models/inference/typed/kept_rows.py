@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, find_places
-from ringfence.models.inference.typed.graph import beside_hashes
 
 __all__ = ["LabelRows"]
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
+Hashes = NDArray[np.uint64]
 
 MAX_ROWS_PER_LABEL = 1 << 18
 
@@ -33,24 +33,20 @@ class LabelRows:
     rows: Ints
     outputs: Float32s
     base: Ints
-    beside: NDArray[np.uint64]
+    beside: Hashes
 
     @classmethod
-    def of(cls, graph: InferenceGraph, rows: Ints, outputs: Float32s) -> LabelRows:
-        """Return rows of this pass, at most so many of them."""
-        some = rows[:MAX_ROWS_PER_LABEL]
-        beside = beside_hashes(graph, some, np.full(len(some), graph.size))
-        return cls(some, outputs[: len(some)], np.array([graph.base]), beside)
+    def of(cls, graph: InferenceGraph, rows: Ints, outputs: Float32s, hashes: Hashes) -> LabelRows:
+        """Return rows of this pass, at most so many; hashes: of what stands beside their lists."""
+        some = slice(0, MAX_ROWS_PER_LABEL)
+        return cls(rows[some], outputs[some], np.array([graph.base]), hashes[some])
 
-    def places_of(self, graph: InferenceGraph, rows: Ints) -> Ints:
+    def places_of(self, graph: InferenceGraph, rows: Ints, hashes: Hashes) -> Ints:
         """Return where each row stands here; -1 where it has to be computed [rows]."""
-        if graph.base == UNKNOWN_BASE or self.base[0] != graph.base:
+        if graph.base == UNKNOWN_BASE or self.base[0] != graph.base or not len(self.rows):
             return np.full(len(rows), -1)
         places = find_places(self.rows, rows)
-        here = np.flatnonzero(places >= 0)
-        now = beside_hashes(graph, rows[here], np.full(len(here), graph.size))
-        places[here[now != self.beside[places[here]]]] = -1
-        return places
+        return np.where(hashes == self.beside[np.maximum(places, 0)], places, -1)
 
     def forget(self, rows: Ints) -> None:
         """Let some rows be computed anew."""

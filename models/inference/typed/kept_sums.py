@@ -17,7 +17,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, entry_counts
+from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, RowsBeside, entry_counts
 from ringfence.models.inference.kernels.typed import NOT_KEPT
 from ringfence.models.inference.typed.graph import beside_hashes
 
@@ -53,7 +53,7 @@ class ChannelSums:
         nobody, nothing = np.empty(0, np.int64), np.empty(0, np.uint64)
         return cls(nobody, nobody, nothing, np.empty((0, width)), nobody, nobody, nothing)
 
-    def slots_of(self, graph: InferenceGraph, rows: Ints) -> Ints:
+    def slots_of(self, graph: InferenceGraph, rows: Ints, beside: RowsBeside) -> Ints:
         """Return each row's slot, giving one to those that have none and many relationships."""
         order = np.argsort(self.rows, kind="stable")
         at = np.searchsorted(self.rows, rows, sorter=order)
@@ -62,33 +62,34 @@ class ChannelSums:
         if len(self.rows):
             found = self.rows[order[inside]] == rows
             slots[found] = order[inside[found]]
-        many = entry_counts(graph, rows) >= MIN_ENTRIES_TO_KEEP
+        many = entry_counts(graph, rows, beside) >= MIN_ENTRIES_TO_KEEP
         bare = np.flatnonzero((slots == NOT_KEPT) & many)
         bare = bare[: max(MAX_SLOTS_PER_CHANNEL - len(self.rows), 0)]
         slots[bare] = np.arange(len(self.rows), len(self.rows) + len(bare))
         self._grow(rows[bare])
         return slots
 
-    def beginnings(self, graph: InferenceGraph, rows: Ints, slots: Ints) -> Ints:
+    def beginnings(
+        self, graph: InferenceGraph, rows: Ints, slots: Ints, beside: RowsBeside
+    ) -> Ints:
         """Return from which row on each list has to be read: behind what its slot holds [rows].
 
         0: the list is to be read as a whole.
         """
-        least = np.zeros(len(rows), np.int64)
-        if graph.base == UNKNOWN_BASE:
-            return least
-        kept = np.flatnonzero(slots != NOT_KEPT)
-        kept = kept[(self.counts[slots[kept]] != NEVER) & (self.bases[slots[kept]] == graph.base)]
-        sizes = self.sizes[slots[kept]]
-        same = beside_hashes(graph, rows[kept], sizes) == self.beside[slots[kept]]
-        least[kept[same]] = sizes[same]
-        return least
+        nowhere = np.zeros(len(rows), np.int64)
+        if graph.base == UNKNOWN_BASE or not len(self.rows):
+            return nowhere
+        at = np.maximum(slots, 0)
+        there = (slots != NOT_KEPT) & (self.counts[at] != NEVER) & (self.bases[at] == graph.base)
+        least = np.where(there, self.sizes[at], 0)
+        same = beside_hashes(graph, rows, least, beside) == self.beside[at]
+        return np.where(there & same, least, nowhere)
 
-    def note(self, graph: InferenceGraph, rows: Ints, slots: Ints) -> None:
+    def note(self, graph: InferenceGraph, rows: Ints, slots: Ints, beside: RowsBeside) -> None:
         """Remember the graph that the sums of some rows are of."""
-        kept = np.flatnonzero(slots != NOT_KEPT)
-        everybody = np.full(len(kept), graph.size, np.int64)
-        self.beside[slots[kept]] = beside_hashes(graph, rows[kept], everybody)
+        kept = slots != NOT_KEPT
+        hashes = beside_hashes(graph, rows, np.full(len(rows), graph.size), beside)
+        self.beside[slots[kept]] = hashes[kept]
         self.sizes[slots[kept]] = graph.size
         self.bases[slots[kept]] = graph.base
 

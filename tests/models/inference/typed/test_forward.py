@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringfence.models.inference import leave_out_types, neighbour_counts
+from ringfence.models.inference.graph import rows_beside
 from ringfence.models.inference.typed import (
     Kept,
     forward_typed,
@@ -169,7 +170,7 @@ def test_a_list_is_not_read_again_while_its_beginning_is_known():
         grown.step(10, 0, 0, 0, merge)
         for channel in kept.channels.values():
             graph, slots = grown.graph().relationships, np.arange(len(channel.rows))
-            least = channel.beginnings(graph, channel.rows, slots)
+            least = channel.beginnings(graph, channel.rows, slots, rows_beside(graph, channel.rows))
             assert len(least)
             assert (least == (0 if read_again else before)).all()
 
