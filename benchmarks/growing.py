@@ -1,8 +1,9 @@
 """A graph of accounts for a whole run: imported offline at any size, then growing over Bolt.
 
-Every node has five relationships to nodes that came before it, chosen evenly, so that graphs of all
-sizes look alike. The import is Neo4j's own (`neo4j-admin database import`), which is among the
-embedded server's jars: a million nodes and five million relationships in less than a minute.
+Every node has five relationships (or as many as asked for) to nodes that came before it, chosen
+evenly, so that graphs of all sizes look alike. The import is Neo4j's own (`neo4j-admin database
+import`), which is among the embedded server's jars: a million nodes and five million relationships
+in less than a minute.
 """
 
 from __future__ import annotations
@@ -43,13 +44,14 @@ class Accounts:
 
     rng: np.random.Generator
     size: int = 0
+    each: int = EACH
 
     def draw(self, count: int) -> tuple[Any, Any, Any]:
-        """Return features [count, FEATURES], classes [count] and ends [count, EACH]."""
+        """Return features [count, FEATURES], classes [count] and ends [count, each]."""
         y = self.rng.integers(0, len(NAMES), count)
         noise = self.rng.integers(-15, 16, (count, FEATURES))
         features = np.random.default_rng(0).integers(30, 80, (len(NAMES), FEATURES))[y] + noise
-        ends = self.rng.integers(0, max(self.size, 1), (count, EACH))
+        ends = self.rng.integers(0, max(self.size, 1), (count, self.each))
         self.size += count
         return features, y, ends
 
@@ -66,7 +68,7 @@ def write_files(folder: Path, accounts: Accounts, nodes: int, known: int) -> lis
             ids = np.arange(start, start + count)
             kinds = np.where(ids < known, np.array(NAMES)[y], "")
             left.write(_lines(ids, _text(features), kinds))
-            pairs = np.stack([np.repeat(ids, EACH), ends.ravel()])[:, start == 0 :]
+            pairs = np.stack([np.repeat(ids, accounts.each), ends.ravel()])[:, start == 0 :]
             pairs = pairs[:, pairs[0] != pairs[1]]
             right.write(
                 b"".join(b"%d,%d,%s\n" % (a, b, BEFORE.encode()) for a, b in pairs.T.tolist())
@@ -112,5 +114,5 @@ def arrive(graph: Graph, accounts: Accounts, count: int) -> None:
     first = accounts.size
     features, _, ends = accounts.draw(count)
     graph.run(GROW, first=first, features=features.astype(float).tolist(), kinds=[None] * count)
-    ids = np.repeat(np.arange(first, first + count), EACH)
+    ids = np.repeat(np.arange(first, first + count), accounts.each)
     graph.run(LINK, ends=np.stack([ids, ends.ravel()]).T.tolist())

@@ -66,6 +66,4 @@ def score_rows(
     u = uniforms_of(mirror, rows, model.manifest["seed"])
     scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
     own = probabilities if near is None else probabilities[near.places]
-    return ScoredRows(
-        scores, passed.sentence, own.max(axis=1), entropies(own), passed.seconds
-    )
+    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropies(own), passed.seconds)

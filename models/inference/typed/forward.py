@@ -85,7 +85,7 @@ def forward_typed(
     rows, places = np.unique(asked, return_inverse=True)
     pool = Pool(workers)
     try:
-        run = _Pass(plan, graph, features, kept, pool)
+        run = _Pass(plan, graph, dict(enumerate(features)), kept, pool)
         logits = run.outputs(rows)
     finally:
         pool.close()
@@ -96,7 +96,7 @@ def forward_typed(
 
 def needed_rows(plan: TypedPlan, graph: TypedGraph, wanted: Ints) -> list[dict[int, Ints]]:
     """Return by layer and label the rows that the outputs at ``wanted`` need, ascending."""
-    return _Pass(plan, graph, [], KeptSums(), Pool(1))._needed_rows(wanted)
+    return _Pass(plan, graph, {}, None, Pool(1))._needed_rows(wanted)
 
 
 def compute_layer(
@@ -112,11 +112,7 @@ def compute_layer(
 
     ``inputs`` are by label what the layer is given, a row for each of the label's rows.
     """
-    layer = plan.layers[number]
-    out = np.empty((graph.counts[label], layer.roots[label].shape[1]), np.float32)
-    last = number == len(plan.layers) - 1
-    _Pass(plan, graph, [], KeptSums(), pool)._compute(number, layer, label, rows, inputs, out, last)
-    return out[graph.places[rows]]
+    return _Pass(plan, graph, inputs, None, pool)._layer(number, label, rows)
 
 
 class _Pass:
@@ -130,14 +126,14 @@ class _Pass:
         self,
         plan: TypedPlan,
         graph: TypedGraph,
-        features: Sequence[Float32s],
+        inputs: Mapping[int, Float32s],
         kept: Kept | None,
         pool: Pool,
     ) -> None:
         self.plan = plan
         self.graph = graph
         self.channels = plan.schema.channels
-        self.inputs: Mapping[int, Float32s] = dict(enumerate(features))
+        self.inputs = inputs
         self.places = graph.places
         self.kept = kept
         self.pool = pool

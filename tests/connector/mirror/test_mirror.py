@@ -154,6 +154,23 @@ def test_a_change_is_stamped_at_both_ends_and_survives_saving_and_merging(mirror
 
 
 @pytest.mark.parametrize("name", ["features", "keys.text", "others.*", "evaluated.*", "log.*"])
+def test_the_number_of_the_base_names_its_content(mirror, tmp_path):
+    """Kept sums trust a base by its number: the same until a merge, another one after it."""
+    first = mirror.adjacency.base_number
+    mirror.add_nodes([block([f"i:{i}" for i in range(6)])])
+    mirror.add_relationships([links(("i:0", "i:1"), ("i:2", "i:3"))])
+    assert mirror.adjacency.base_number == first  # what came stands beside the base
+    merged = again(mirror, tmp_path)
+    merged.adjacency.merge(merged.version)
+    number = merged.adjacency.base_number
+    assert number != first
+    assert again(merged, tmp_path).adjacency.base_number == number
+    merged.adjacency.remove(np.array([0]), np.array([1]), np.array([0]), merged.version + 1)
+    assert merged.adjacency.base_number == number
+    merged.adjacency.merge(merged.version + 1)
+    assert merged.adjacency.base_number not in (first, number)
+
+
 @pytest.mark.parametrize("harm", ["cut", "flip", "gone"])
 def test_a_torn_file_is_found(mirror, tmp_path, name, harm):
     mirror.add_nodes([block(["i:1", "i:2", "i:3"])])

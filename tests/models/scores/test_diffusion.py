@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringfence.models.inference import graph_of, incoming, neighbourhood
+from ringfence.models.inference import graph_of, incoming, leave_out_types, neighbourhood
 from ringfence.models.inference import neighbourhood as package_function
 from ringfence.models.scores import aps, daps, diffusion
+from tests.models.inference.histories import History
 
 
 def graph_and_scores(seed, nodes=40, relationships=90, classes=4):
@@ -24,6 +25,21 @@ def diffused_at(graph, scores, wanted, share):
     return diffusion.diffuse_scores(
         scores[near.rows], near.places, near.offsets, near.neighbours, share
     )
+
+
+@pytest.mark.parametrize("types", [[], [0], [1], [0, 1]])
+def test_neighbours_through_some_types_are_those_of_a_graph_without_the_others(types):
+    grown = History(3)
+    for step in range(30):
+        grown.event("link", step, 3 * step + 1)
+    graph = grown.graph()
+    others = [kind for kind in (0, 1) if kind not in types]
+    wanted = np.arange(graph.size)
+    found = neighbourhood(graph, wanted, types)
+    expected = neighbourhood(leave_out_types(graph, others), wanted)
+    np.testing.assert_array_equal(found.offsets, expected.offsets)
+    np.testing.assert_array_equal(found.neighbours, expected.neighbours)
+    assert bool(len(found.neighbours)) == bool(types)
 
 
 @settings(max_examples=40, deadline=None)
