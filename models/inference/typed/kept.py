@@ -71,7 +71,8 @@ class Kept:
 def _columns(part: str, kind: type[Columns], arrays: Arrays) -> dict[int, Columns]:
     places = {int(name.split(".")[1]) for name in arrays if name.startswith(f"{part}.")}
     names = [one.name for one in fields(kind)]
-    return {
-        place: kind(*(np.array(arrays[f"{part}.{place}.{name}"]) for name in names))
-        for place in places
-    }
+    found: dict[int, Columns] = {}
+    for place in places:
+        columns: list[Any] = [np.array(arrays[f"{part}.{place}.{name}"]) for name in names]
+        found[place] = kind(*columns)
+    return found

@@ -153,7 +153,6 @@ def test_a_change_is_stamped_at_both_ends_and_survives_saving_and_merging(mirror
     assert again(kept, tmp_path).adjacency.changed.tolist() == expected
 
 
-@pytest.mark.parametrize("name", ["features", "keys.text", "others.*", "evaluated.*", "log.*"])
 def test_the_number_of_the_base_names_its_content(mirror, tmp_path):
     """Kept sums trust a base by its number: the same until a merge, another one after it."""
     first = mirror.adjacency.base_number
@@ -171,6 +170,7 @@ def test_the_number_of_the_base_names_its_content(mirror, tmp_path):
     assert merged.adjacency.base_number not in (first, number)
 
 
+@pytest.mark.parametrize("name", ["features", "keys.text", "others.*", "evaluated.*", "log.*"])
 @pytest.mark.parametrize("harm", ["cut", "flip", "gone"])
 def test_a_torn_file_is_found(mirror, tmp_path, name, harm):
     mirror.add_nodes([block(["i:1", "i:2", "i:3"])])
