@@ -1,4 +1,4 @@
-"""All nodes of a label in ranges of ids, so that the server collects no more than so many at once.
+"""Nodes of a label, or relationships, in ranges of ids: the server collects one range at a time.
 
 A query that returns few wide records collects references to its nodes first, about 50 bytes of the
 server's memory for each. One query over 100 million nodes would hold gigabytes; by ranges each
@@ -10,6 +10,7 @@ in one, and the number of ranges follows the nodes of the label, not the ids of 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ringfence.connector.errors import GraphError
@@ -27,13 +28,13 @@ class IdRange:
     low: int | None = None
     high: int | None = None
 
-    def where(self, before: str = "") -> str:
-        """Return the condition on a query's n, after another one that begins with WHERE.
+    def where(self, before: str = "", name: str = "n") -> str:
+        """Return the condition on a query's `name`, after another one that begins with WHERE.
 
         >>> IdRange(0, 5).where(), IdRange().where("WHERE n.a")
         ('WHERE id(n) >= $low AND id(n) < $high', 'WHERE n.a')
         """
-        bounds = {"id(n) >= $low": self.low, "id(n) < $high": self.high}
+        bounds = {f"id({name}) >= $low": self.low, f"id({name}) < $high": self.high}
         parts = [text for text, bound in bounds.items() if bound is not None]
         if not parts:
             return before
@@ -59,7 +60,31 @@ def id_ranges(graph: Graph, label: str, expected: int, language: str) -> list[Id
         found = graph.read(query)[0]
     except GraphError:
         return [IdRange()]
-    low, high = int(found["low"] or 0), int(found["high"] or 0)
+    return _divided(int(found["low"] or 0), int(found["high"] or 0), expected)
+
+
+def relationship_ranges(
+    graph: Graph, type_: str, where: str, parameters: Mapping[str, object]
+) -> list[IdRange]:
+    """Return ranges of ids that hold all relationships `r` of a type for which `where` holds.
+
+    The type's number, of the count store, tells whether there can be many at all; only then those
+    in question are counted, by the index that finds them.
+    """
+    pattern = f"MATCH ()-[r:{quote(type_)}]->()"
+    if int(graph.read(f"{pattern} RETURN count(r) AS n")[0]["n"]) <= MAX_COLLECTED:
+        return [IdRange()]
+    ends = "RETURN count(r) AS n, min(id(r)) AS low, max(id(r)) AS high"
+    try:
+        found = graph.read(f"{pattern} {where} {ends}", **parameters)[0]
+    except GraphError:  # a server without numeric ids
+        return [IdRange()]
+    if found["n"] <= MAX_COLLECTED:
+        return [IdRange()]
+    return _divided(int(found["low"]), int(found["high"]), int(found["n"]))
+
+
+def _divided(low: int, high: int, expected: int) -> list[IdRange]:
     count = SPARE * expected // MAX_COLLECTED + 1
     step = (high - low) // count + 1
     bounds = list(range(low + step, high + 1, step))

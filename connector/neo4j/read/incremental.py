@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -21,7 +21,7 @@ from ringfence.connector.neo4j.read.columns import (
     node_block,
     typed_keys,
 )
-from ringfence.connector.neo4j.read.id_ranges import id_ranges
+from ringfence.connector.neo4j.read.id_ranges import id_ranges, relationship_ranges
 from ringfence.connector.neo4j.read.vectors import (
     CHECKED,
     LISTED,
@@ -67,7 +67,7 @@ RETURN [n IN block | elementId(n)] AS ids, [n IN block | n.{key}] AS keys
 # The ends' labels are asked afterwards: where many relationships share a creation time (an import)
 # the planner takes `>= $since` for most of them, and would scan the label and expand every node.
 NEW_RELATIONSHIPS = """
-MATCH ()-[r:{type}]->() WHERE r.{created} >= $since
+MATCH ()-[r:{type}]->() {where}
 WITH r WHERE startNode(r):{label} AND endNode(r):{label}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
@@ -159,7 +159,9 @@ def read_nodes_by_id(
 ) -> Generator[NodeBlock, None, None]:
     """Yield nodes by the ids that they had when they went to quarantine, if they still exist."""
     where = "WHERE elementId(n) IN $ids"
-    yield from node_blocks(graph, mapping, width, rows, where, ids=list(element_ids))
+    for start in range(0, len(element_ids), rows):
+        part = list(element_ids[start : start + rows])
+        yield from node_blocks(graph, mapping, width, rows, where, ids=part)
 
 
 def read_keys(
@@ -233,12 +235,42 @@ def read_relationships(
 ) -> Generator[RelationshipBlock, None, None]:
     """Yield relationships created at `since_ns` or later.
 
-    A type without creation times is read by the new nodes it touches, whichever way it points.
+    Many of them come in ranges of ids. A type without creation times is read by the new nodes it
+    touches, whichever way it points, some nodes at a time.
     """
     for index, kind in enumerate(mapping.relationships):
-        query, parameters = _relationship_query(mapping, kind, since_ns, new_keys)
-        for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **parameters):
-            yield relationship_block(index, record["sources"], record["targets"])
+        if kind.created_at:
+            for query, asked in since_queries(graph, mapping, kind, since_ns):
+                for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, **asked):
+                    yield relationship_block(index, record["sources"], record["targets"])
+        else:
+            query = touching_query(mapping, kind)
+            yield from _touching(graph, index, query, new_keys, rows)
+
+
+def _touching(
+    graph: Graph, index: int, query: str, keys: Sequence[Key], rows: int
+) -> Generator[RelationshipBlock, None, None]:
+    """Yield each relationship at the nodes with these keys once, some nodes at a time.
+
+    What touches a node of an earlier question came with it.
+    """
+    asked: set[Key] = set()
+    for start in range(0, len(keys), rows):
+        part = list(keys[start : start + rows])
+        for record in graph.stream(query, RECORDS_IN_FLIGHT, rows=rows, keys=part):
+            sources, targets = record["sources"], record["targets"]
+            if asked:
+                pairs = zip(sources, targets, strict=True)
+                fresh = [(a, b) for a, b in pairs if not (_is_in(a, asked) or _is_in(b[0], asked))]
+                sources, targets = [a for a, _ in fresh], [b for _, b in fresh]
+            yield relationship_block(index, sources, targets)
+        asked.update(part)
+
+
+def _is_in(key: object, keys: set[Key]) -> bool:
+    """Whether a value of the graph is one of the keys: 1.0 and true are no 1, a list is no key."""
+    return type(key) in (int, str) and key in keys
 
 
 def read_relationships_from(
@@ -267,18 +299,21 @@ def _keys(values: list[Any]) -> TypedKeys:
     return np.array(values, np.int64) if integers else typed_keys(values)
 
 
-def _relationship_query(
-    mapping: GraphMapping,
-    kind: RelationshipMapping,
-    since_ns: int,
-    new_keys: Sequence[Key],
-) -> tuple[str, dict[str, object]]:
+def since_queries(
+    graph: Graph, mapping: GraphMapping, kind: RelationshipMapping, since_ns: int
+) -> Iterator[tuple[str, dict[str, object]]]:
+    """Yield queries, with parameters, for what is new of a type with creation times, by ranges."""
     names = relationship_names(mapping, kind)
-    if kind.created_at:
-        created = quote(kind.created_at)
-        since = as_parameter(mapping.time_kind, since_ns)
-        return NEW_RELATIONSHIPS.format(**names, created=created), {"since": since}
-    return RELATIONSHIPS_OF.format(**names), {"keys": list(new_keys)}
+    where = f"WHERE r.{quote(str(kind.created_at))} >= $since"
+    since: dict[str, object] = {"since": as_parameter(mapping.time_kind, since_ns)}
+    for part in relationship_ranges(graph, kind.type, where, since):
+        query = NEW_RELATIONSHIPS.format(**names, where=part.where(where, "r"))
+        yield query, {**since, **part.parameters}
+
+
+def touching_query(mapping: GraphMapping, kind: RelationshipMapping) -> str:
+    """Return the query for the relationships of a type at the nodes with some keys."""
+    return RELATIONSHIPS_OF.format(**relationship_names(mapping, kind))
 
 
 def relationship_names(mapping: GraphMapping, kind: RelationshipMapping) -> dict[str, str]:

@@ -105,3 +105,19 @@ def test_one_server_needs_no_bookmarks(recorder, graph):
     assert newest
     assert newest not in message
     assert all(READING.search(one) for one in clocks)
+
+
+def test_a_stream_is_one_message_with_its_bookmark_and_waits_for_no_begin(recorder, graph):
+    """Two threads that begin transactions at the same time may wait for an answer for ever."""
+    opened = connect(f"neo4j://127.0.0.1:{recorder.port}", *graph.auth)
+    try:
+        opened.run("CREATE (:Thing)")
+        newest = BOOKMARK.findall(recorder.heard[-1][1])[-1]
+        recorder.heard.clear()
+        assert len(list(opened.stream("MATCH (n:Thing) RETURN n.id AS id", 2))) == 1
+        sent = b"".join(data for sender, data in recorder.heard if sender == "client")
+        assert not begins(recorder.heard)
+        assert newest in sent
+        assert READING.search(sent)
+    finally:
+        opened.close()

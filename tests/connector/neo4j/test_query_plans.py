@@ -33,7 +33,7 @@ def test_new_relationships_are_found_by_index_where_an_import_gave_all_one_time(
         create_user_indexes(opened, SAMPLE_MAPPING)
         opened.read("CALL db.prepareForReplanning()")
         kind = SAMPLE_MAPPING.relationships[0]
-        query, values = incremental._relationship_query(SAMPLE_MAPPING, kind, SINCE_NS, [])
+        ((query, values),) = incremental.since_queries(opened, SAMPLE_MAPPING, kind, SINCE_NS)
         with opened.driver.session() as session:
             plan = session.run(f"EXPLAIN {query}", rows=10, **values).consume().plan
     finally:

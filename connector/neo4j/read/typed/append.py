@@ -71,7 +71,8 @@ def _add_classified(
     else:
         for block in label.read_ids(waiting):
             add_nodes(reader, typed, block)
-        blocks, said = label.read_since(since_ns), []
+        there = count_label(reader.graph, reader.mapping.classified.label)
+        blocks, said = label.read_since(since_ns, there - typed.count(CLASSIFIED)), []
     for block in prefetch(blocks):
         add_nodes(reader, typed, block)
         reader.progress("nodes", typed.size, 0)

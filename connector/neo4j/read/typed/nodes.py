@@ -67,10 +67,13 @@ class LabelReader:
         for part in self._ranges():
             yield from self._blocks(part.where(), **part.parameters)
 
-    def read_since(self, since_ns: int) -> Generator[RawBlock, None, None]:
-        """Yield nodes created at `since_ns` or later."""
+    def read_since(self, since_ns: int, expected: int) -> Generator[RawBlock, None, None]:
+        """Yield nodes created at `since_ns` or later; `expected` says about how many are new."""
         where = f"WHERE n.{quote(str(self.node.created_at))} >= $since"
-        yield from self._blocks(where, since=as_parameter(self.mapping.time_kind, since_ns))
+        since = as_parameter(self.mapping.time_kind, since_ns)
+        spoken = language(self.graph)
+        for part in id_ranges(self.graph, self.node.label, expected, spoken):
+            yield from self._blocks(part.where(where), since=since, **part.parameters)
 
     def read_ids(self, ids: Sequence[str]) -> Generator[RawBlock, None, None]:
         """Yield nodes by their ids, if they still exist."""

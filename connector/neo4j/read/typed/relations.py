@@ -13,7 +13,7 @@ from ringfence.connector.mirror.typed.mirror import context_keys
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.read.columns import typed_keys
-from ringfence.connector.neo4j.read.id_ranges import id_ranges
+from ringfence.connector.neo4j.read.id_ranges import id_ranges, relationship_ranges
 from ringfence.connector.neo4j.read.incremental import (
     RECORDS_IN_FLIGHT,
     RelationshipBlock,
@@ -39,7 +39,7 @@ RETURN collect(n.{anchor_key}) AS anchors, collect([{pattern} | o.{other_key}]) 
 """
 
 SINCE = """
-MATCH ()-[r:{type}]->() WHERE r.{created} >= $since
+MATCH ()-[r:{type}]->() {where}
 WITH r WHERE startNode(r):{source} AND endNode(r):{target}
 WITH collect(r) AS found
 UNWIND range(0, size(found) - 1, $rows) AS start
@@ -87,19 +87,22 @@ class RelationReader:
             yield self._block(record["anchors"], record["others"], from_target)
 
     def read_since(self, since_ns: int) -> Generator[RelationshipBlock, None, None]:
-        """Yield those created at `since_ns` or later."""
+        """Yield those created at `since_ns` or later; many of them in ranges of ids."""
         source, target = (self.mapping.nodes[at] for at in self._ends())
-        query = SINCE.format(
-            type=quote(self.relation.type),
-            created=quote(str(self.relation.created_at)),
-            source=quote(source.label),
-            target=quote(target.label),
-            source_key=quote(source.key),
-            target_key=quote(target.key),
-        )
-        since = as_parameter(self.mapping.time_kind, since_ns)
-        for record in self.graph.stream(query, RECORDS_IN_FLIGHT, since=since, rows=self.rows):
-            yield self._pairs(record["sources"], record["targets"])
+        names = {
+            "type": quote(self.relation.type),
+            "source": quote(source.label),
+            "target": quote(target.label),
+            "source_key": quote(source.key),
+            "target_key": quote(target.key),
+        }
+        where = f"WHERE r.{quote(str(self.relation.created_at))} >= $since"
+        since = {"since": as_parameter(self.mapping.time_kind, since_ns)}
+        for part in relationship_ranges(self.graph, self.relation.type, where, since):
+            query = SINCE.format(**names, where=part.where(where, "r"))
+            asked = {**since, **part.parameters}
+            for record in self.graph.stream(query, RECORDS_IN_FLIGHT, rows=self.rows, **asked):
+                yield self._pairs(record["sources"], record["targets"])
 
     def _ends(self) -> tuple[int, int]:
         return self.relation.source, self.relation.target
