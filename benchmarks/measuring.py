@@ -108,3 +108,25 @@ def arriving_ends(
     if attachment == "uniform":
         return np.stack([source, rng.integers(0, nodes, len(source))])
     return np.stack([source, known.ravel()[rng.integers(0, known.size, len(source))]])
+
+
+def resident_mb() -> float:
+    """Memory of this process now."""
+    return _status_kb("VmRSS") / 1e3
+
+
+def peak_mb() -> float:
+    """The most memory that this process had since `reset_peak`."""
+    return _status_kb("VmHWM") / 1e3
+
+
+def reset_peak() -> None:
+    """Let the peak count from now on."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def _status_kb(name: str) -> int:
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1])
+    raise OSError(f"no {name} in /proc/self/status")

@@ -9,6 +9,7 @@ NAMES = (
     "lease taken",
     "graph read",
     "before decide",
+    "block in sql",
     "inside decide",
     "decided",
     "run in graph",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.key_texts import key_order, keys_at
 from ringfence.connector.records import Prediction
 
 __all__ = ["FurtherSet", "FurtherSizes", "PredictionTable", "count_sizes"]
@@ -34,17 +35,17 @@ class PredictionTable:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def take(self, rows: Sequence[int]) -> PredictionTable:
+    def take(self, rows: NDArray[np.int64]) -> PredictionTable:
         """Return some rows, in the order given."""
-        index = np.asarray(rows, np.int64)
+        bands = self.bands
         return PredictionTable(
-            [self.keys[row] for row in rows],
+            keys_at(self.keys, rows),
             self.class_names,
-            self.sets[index],
-            self.p_values[index],
-            self.scores[index],
-            self.degrees[index],
-            None if self.bands is None else [self.bands[row] for row in rows],
+            self.sets[rows],
+            self.p_values[rows],
+            self.scores[rows],
+            self.degrees[rows],
+            None if bands is None else [bands[row] for row in rows.tolist()],
         )
 
     def blocks_by_key(self, size: int) -> Iterator[PredictionTable]:
@@ -96,15 +97,17 @@ class FurtherSizes:
         alphas = [self.alphas[place] for place in by_alpha.tolist()]
         for rows in _rows_by_key(self.keys, size) if alphas else ():
             yield {
-                "node_key": [key for row in rows for key in (self.keys[row],) * len(alphas)],
+                "node_key": [
+                    key for one in keys_at(self.keys, rows) for key in [one] * len(alphas)
+                ],
                 "alpha": alphas * len(rows),
-                "size": self.sizes[by_alpha][:, rows].T.reshape(-1).tolist(),
+                "size": self.sizes[np.ix_(by_alpha, rows)].T.reshape(-1).tolist(),
             }
 
 
-def _rows_by_key(keys: Sequence[str], size: int) -> Iterator[list[int]]:
+def _rows_by_key(keys: Sequence[str], size: int) -> Iterator[NDArray[np.int64]]:
     """Yield places in the order of their keys, at most `size` at a time."""
-    order = sorted(range(len(keys)), key=keys.__getitem__)
+    order = key_order(keys)
     for start in range(0, len(order), size):
         yield order[start : start + size]
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.key_texts import KeyColumn, ragged, spans, texts_at
 from ringfence.connector.mirror.columns import Column, written
 from ringfence.connector.mirror.integer_keys import ABSENT, Integers, Ints, integers_in
 
@@ -57,7 +58,7 @@ class Keys(Sequence[str]):
 
     def __getitem__(self, row: Any) -> Any:
         if isinstance(row, slice):
-            return [self[i] for i in range(*row.indices(len(self)))]
+            return self.take(range(*row.indices(len(self))))
         at = int(row) + len(self) if row < 0 else int(row)
         if not 0 <= at < len(self):
             raise IndexError(f"row {row} of {len(self)}")
@@ -84,7 +85,11 @@ class Keys(Sequence[str]):
 
     def take(self, rows: Iterable[int]) -> list[str]:
         """Return the keys of some rows."""
-        return [self[row] for row in rows]
+        return texts_at(self.text.array, self.ends.array, np.fromiter(rows, np.int64))
+
+    def column(self, rows: Ints) -> KeyColumn:
+        """Return the keys of some rows, of which none is a text before it is asked for."""
+        return KeyColumn(self.text.array, self.ends.array, rows)
 
     def append(self, keys: Sequence[str]) -> Ints:
         """Add the keys that aren't here yet; return the row of each, and -1 for those that were."""
@@ -167,12 +172,12 @@ class Keys(Sequence[str]):
     def _same_text(
         self, rows: Ints, text: NDArray[np.uint8], ends: Ints, hits: Ints
     ) -> NDArray[np.bool_]:
-        mine = _spans(self.ends.array, rows)
-        theirs = _spans(ends, hits)
+        mine = spans(self.ends.array, rows)
+        theirs = spans(ends, hits)
         same = mine[1] == theirs[1]
         size = np.where(same, mine[1], 0)
-        left = self.text.array[_ragged(mine[0], size)]
-        differs = left != text[_ragged(theirs[0], size)]
+        left = self.text.array[ragged(mine[0], size)]
+        differs = left != text[ragged(theirs[0], size)]
         wrong = np.bincount(np.repeat(np.arange(len(rows)), size), differs, minlength=len(rows))
         return np.asarray(same & (wrong == 0))
 
@@ -201,27 +206,15 @@ def _encoded(keys: Sequence[str]) -> tuple[NDArray[np.uint8], Ints]:
     return np.frombuffer(raw, np.uint8), np.cumsum(np.fromiter(sizes, np.int64, len(keys)))
 
 
-def _spans(ends: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Start and length of each row's text."""
-    starts = np.where(rows > 0, ends[rows - 1], 0)
-    return starts, ends[rows] - starts
-
-
-def _ragged(starts: Ints, sizes: Ints) -> Ints:
-    """Positions start .. start + size of each, one after the other."""
-    before = np.cumsum(sizes) - sizes
-    return np.repeat(starts - before, sizes) + np.arange(int(sizes.sum()))
-
-
 def _hash_bytes(text: NDArray[np.uint8], ends: Ints, first: int) -> NDArray[np.uint64]:
     """Hashes of the keys from row `first` on."""
     if first >= len(ends):
         return np.empty(0, np.uint64)
-    starts, sizes = _spans(ends, np.arange(first, len(ends)))
+    starts, sizes = spans(ends, np.arange(first, len(ends)))
     out = np.empty(len(starts), np.uint64)
     for at in range(0, len(starts), MAX_UNSORTED_KEYS):  # scratch memory stays small
         part = slice(at, at + MAX_UNSORTED_KEYS)
-        place = _ragged(np.zeros_like(sizes[part]), sizes[part])
+        place = ragged(np.zeros_like(sizes[part]), sizes[part])
         base = int(starts[part][0])
         values = text[base : base + len(place)].astype(np.uint64) * FACTORS[place]
         out[part] = np.add.reduceat(values, starts[part] - base)

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from sqlalchemy import Connection, select, update
 
+from ringfence.connector import fault_points
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction, StoredPrediction
 from ringfence.connector.store import chain
@@ -15,12 +16,16 @@ from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import prediction
 from ringfence.connector.store.trail.prediction_texts import (
     Digests,
+    ValueTexts,
     decided_blocks,
     text_blocks,
     texts_of,
 )
 from ringfence.connector.store.worklist.entries import insert_entries
 from ringfence.connector.store.writer import Writer
+
+NODES_PER_BLOCK = 5_000  # of a run that is written: what stands in memory beside the run's arrays
+KEYS_PER_BLOCK = 50_000  # of nodes that are evaluated already
 
 
 def insert_predictions(
@@ -33,15 +38,17 @@ def insert_predictions(
     """Write the predictions of a run inside the transaction that decides it; return digests.
 
     Block by block, with the worklist's entries of each: what there is of a run beside its arrays
-    does not grow with it, but for the order of its keys.
+    does not grow with it, but for eight bytes per node, the order of its keys. A process that dies
+    between two blocks leaves none of them: the transaction is one.
     """
-    digests = Digests()
+    digests, recurring = Digests(), ValueTexts()
     constants = {"project": project, "seq": seq, "in_graph": True}
-    for block in decided_blocks(decided):
-        texts = texts_of(block)
+    for block in decided_blocks(decided, NODES_PER_BLOCK):
+        texts = texts_of(block, recurring)
         insert_columns(connection, prediction, texts.columns(), constants)
         insert_entries(connection, project, model, seq, block)
         digests.update(texts)
+        fault_points.reach("block in sql")
     return digests
 
 
@@ -105,11 +112,19 @@ def some_predictions(store: Store, project: str, keys: Sequence[str]) -> list[St
 
 def evaluated_keys(store: Store, project: str, after_seq: int = 0) -> list[str]:
     """Return the keys of nodes evaluated in runs after `after_seq`."""
+    return [key for block in evaluated_blocks(store, project, after_seq) for key in block]
+
+
+def evaluated_blocks(
+    store: Store, project: str, after_seq: int = 0, rows: int = KEYS_PER_BLOCK
+) -> Iterator[Sequence[str]]:
+    """Yield the keys of nodes evaluated in runs after `after_seq`, at most `rows` at a time."""
     query = select(prediction.c.node_key).where(
         prediction.c.project == project, prediction.c.seq > after_seq
     )
     with store.reading() as connection:
-        return list(connection.execute(query).scalars())
+        found = connection.execution_options(yield_per=rows).execute(query)
+        yield from found.scalars().partitions()
 
 
 def mark_gone(writer: Writer, keys: Sequence[str]) -> None:

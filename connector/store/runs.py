@@ -59,7 +59,11 @@ class Decision:
 
 
 def decide(writer: Writer, decision: Decision) -> int:
-    """Write run, predictions, quarantine, chain entry and watermark in one transaction."""
+    """Write run, predictions, quarantine, chain entry and watermark in one transaction.
+
+    The predictions go block by block; the chain's entry seals all of them, and the run is decided
+    when the transaction commits or not at all.
+    """
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
@@ -89,6 +93,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             "joined": joined_facts(connection, project, model, decision.joined),
             "token": writer.lease.token,
         }
+        writer.begin(connection)  # a large run takes longer than a lease: it counts from here
         chain.append(connection, project, writer.key, "decided", facts)
         connection.execute(
             update(lease)

@@ -199,7 +199,7 @@ prediction = Table(
     Column("band", Text),
     PrimaryKeyConstraint("project", "node_key"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
-    Index("prediction_by_run", "project", "seq"),
+    Index("prediction_by_run", "project", "seq", "node_key"),
     Index("prediction_unlabelled", "project", "labelled_ns"),
 )
 """One evaluated node. The primary key is the rule that a node is evaluated once, ever.

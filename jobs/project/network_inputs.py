@@ -66,4 +66,4 @@ def induced(edges: Ints, rows: Ints, nodes: int) -> Ints:
 
 def uniforms_of(mirror: Mirror, rows: Ints, seed: int) -> NDArray[np.float64]:
     """Return each node's own number u, from its key and the project's seed alone [n]."""
-    return hashing.uniforms(mirror.keys.take(rows.tolist()), seed, hashing.SCORE)
+    return hashing.uniforms(mirror.keys.column(rows), seed, hashing.SCORE)

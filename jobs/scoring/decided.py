@@ -114,7 +114,7 @@ def predictions(
 ) -> PredictionTable:
     """Return evaluated rows as the store takes them."""
     return PredictionTable(
-        mirror.keys.take(rows.tolist()),
+        mirror.keys.column(rows),
         classes,
         result.sets[0],
         result.p_values,

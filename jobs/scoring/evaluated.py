@@ -14,8 +14,9 @@ _UNRECORDED = -(2**63)  # stands for a creation time that the record lacks
 
 def mark_evaluated(workspace: Workspace, mirror: Mirror) -> None:
     """Bring the mirror's flags up to what SQL has decided since the mirror was saved."""
-    rows = mirror.find(predictions.evaluated_keys(workspace.store, workspace.project, mirror.seq))
-    mirror.evaluated[rows[rows >= 0]] = True
+    for keys in predictions.evaluated_blocks(workspace.store, workspace.project, mirror.seq):
+        rows = mirror.find(keys)
+        mirror.evaluated[rows[rows >= 0]] = True
 
 
 def mark_members(workspace: Workspace, mirror: Mirror, version: str) -> None:

@@ -14,7 +14,15 @@ from ringfence.connector.neo4j.read import sync
 from ringfence.connector.neo4j.read.accounting import Difference
 from ringfence.connector.neo4j.read.slices import SliceDifference
 from ringfence.connector.neo4j.write import fence, prediction_sets
-from ringfence.connector.store import corrections, engine, models, runs, tables, writer
+from ringfence.connector.store import (
+    corrections,
+    engine,
+    models,
+    predictions,
+    runs,
+    tables,
+    writer,
+)
 from ringfence.connector.store.lease import Lease
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.auditing import audit
@@ -87,8 +95,9 @@ def _project(workspace: Any, writer: Any, decision: Any) -> None:
             size=len(one.classes),
             classes=one.classes,
             p_values=one.p_values,
+            band=one.band,
         )
-        for one in decision.predictions
+        for one in decision.predictions.records()
     ]
     prediction_sets.write_sets(
         workspace.graph,
@@ -105,6 +114,18 @@ def dumps_classes(workspace: Any, version: str) -> list[str]:
 
     manifest = json.loads(manifest_of(workspace.store, workspace.project, version))
     return list(manifest["classes"])
+
+
+def blocks_commit() -> None:
+    """Each block of a run is committed by itself; on SQLite, where the controls run."""
+    insert_entries = predictions.insert_entries
+
+    def committed(connection: Any, *rest: Any) -> None:
+        insert_entries(connection, *rest)
+        connection.exec_driver_sql("COMMIT")
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    predictions.insert_entries = committed
 
 
 def no_fence() -> None:
@@ -218,7 +239,8 @@ BREAKS: dict[str, Callable[[], None]] = {
     **{
         one.__name__: one
         for one in (
-            no_recovery, recompute, graph_first, no_fence, no_lease_check, create_without_key,
+            no_recovery, recompute, graph_first, blocks_commit, no_fence, no_lease_check,
+            create_without_key,
             forget_evaluated, mirror_first, own_clock, any_backup, no_accounts, no_slices,
             no_corrections, no_creation_times, no_checksums, one_folder, any_mapping,
             promotion_without_lease, learnt_nodes,
@@ -246,6 +268,7 @@ CONTROLS = (
     Control("no_recovery", "kill", "decided"),
     Control("recompute", "kill", "after block"),
     Control("graph_first", "kill", "inside decide"),
+    Control("blocks_commit", "kill", "block in sql"),
     Control("no_fence", "freeze", "coverage in sql"),
     Control("no_lease_check", "freeze", "before coverage"),
     Control("create_without_key", "kill", "before close"),

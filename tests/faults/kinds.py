@@ -17,7 +17,7 @@ from tests.faults.worker import Attempt, Outcome, start
 
 AUDIT_PLACES = ("labels read", "before coverage", "coverage in sql", "coverage in graph")
 SCORE_PLACES = tuple(name for name in fault_points.NAMES if name not in AUDIT_PLACES)
-BLOCK_PLACES = ("before block", "inside block", "after block")
+BLOCK_PLACES = ("block in sql", "before block", "inside block", "after block")
 DAY = 86_400.0
 
 

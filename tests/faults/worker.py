@@ -22,7 +22,7 @@ from sqlalchemy import create_engine, update
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import RingfenceError
-from ringfence.connector.store import migrate, tables
+from ringfence.connector.store import migrate, predictions, tables
 from ringfence.connector.store.lifecycle.activations import activations_of, version_before
 from ringfence.connector.store.models import class_names
 from ringfence.jobs.auditing.audit import run_audit
@@ -36,6 +36,7 @@ from ringfence.models.networks import build
 from tests.faults import breaks
 
 PATIENCE = 240.0
+NODES_PER_BLOCK = 5  # of a run that goes to SQL: several blocks, to die between two
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +125,7 @@ def work(task: Task, pipe: Connection) -> None:
     """Do the task in this process and send how it ended."""
     torch.set_num_threads(1)
     _arm(task, pipe)
+    predictions.NODES_PER_BLOCK = NODES_PER_BLOCK
     try:
         with open_workspace(load(task.config, task.environment)) as workspace:
             breaks.BREAKS[task.without]()

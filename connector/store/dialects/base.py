@@ -42,6 +42,16 @@ class Dialect:
         the database has nothing of the kind, others wait until the process goes on or is killed.
         """
 
+    def relation_sizes(
+        self, connection: Connection, max_scanned_bytes: float
+    ) -> list[tuple[str, str, int]]:
+        """Return table, index ("" for the table itself) and bytes of all that takes room.
+
+        An engine that has to read a whole file for it says one sum, of no table, for a larger one.
+        """
+        del connection, max_scanned_bytes
+        return []
+
     def insert_columns(
         self,
         connection: Connection,

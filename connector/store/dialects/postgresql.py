@@ -10,6 +10,16 @@ from sqlalchemy.exc import DBAPIError
 
 from ringfence.connector.store.dialects.base import Dialect, rows_of
 
+SIZES = """
+SELECT t.relname, '', pg_table_size(t.oid) FROM pg_class AS t
+WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace
+UNION ALL
+SELECT t.relname, i.relname, pg_relation_size(i.oid)
+FROM pg_index AS x
+JOIN pg_class AS t ON t.oid = x.indrelid JOIN pg_class AS i ON i.oid = x.indexrelid
+WHERE t.relkind = 'r' AND t.relnamespace = current_schema()::regnamespace
+"""
+
 
 class PostgreSQL(Dialect):
     """PostgreSQL through psycopg."""
@@ -22,6 +32,13 @@ class PostgreSQL(Dialect):
         connection.exec_driver_sql(
             f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
         )
+
+    def relation_sizes(
+        self, connection: Connection, max_scanned_bytes: float
+    ) -> list[tuple[str, str, int]]:
+        """Ask the catalogue; long values that are kept apart count to their table."""
+        del max_scanned_bytes
+        return [(row[0], row[1], int(row[2])) for row in connection.exec_driver_sql(SIZES)]
 
     def insert_columns(
         self,

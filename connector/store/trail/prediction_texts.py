@@ -19,10 +19,13 @@ from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
 from ringfence.connector.store.blocks import ROWS_PER_STATEMENT, split
 from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.trail.number_texts import row_texts
 
 MIN_RECURRENCE = 4  # of each value; below, looking up texts is no faster than writing them
+MAX_KEPT_TEXTS = 50_000  # of recurring values, from block to block
+MAX_CODE_BYTES = 8  # of a set as one number: 64 classes
 
-__all__ = ["Digests", "PredictionTexts", "decided_blocks", "text_blocks", "texts_of"]
+__all__ = ["Digests", "PredictionTexts", "ValueTexts", "decided_blocks", "text_blocks", "texts_of"]
 
 Decided = PredictionTable | Sequence[Prediction]
 
@@ -89,24 +92,25 @@ def decided_blocks(predictions: Decided, size: int = ROWS_PER_STATEMENT) -> Iter
     return split(sorted(predictions, key=lambda one: one.node_key), size)
 
 
-def texts_of(block: Decided) -> PredictionTexts:
-    """Return a block's predictions as texts."""
+def texts_of(block: Decided, recurring: ValueTexts | None = None) -> PredictionTexts:
+    """Return a block's predictions as texts; `recurring` are texts of blocks before it."""
     if isinstance(block, PredictionTable):
-        return _texts_of_table(block)
+        return _texts_of_table(block, recurring)
     return _texts_of_records(block)
 
 
 def text_blocks(predictions: Decided, size: int = ROWS_PER_STATEMENT) -> Iterator[PredictionTexts]:
     """Yield predictions in the order of their keys, block by block as texts."""
-    return map(texts_of, decided_blocks(predictions, size))
+    recurring = ValueTexts()
+    return (texts_of(block, recurring) for block in decided_blocks(predictions, size))
 
 
-def _texts_of_table(block: PredictionTable) -> PredictionTexts:
+def _texts_of_table(block: PredictionTable, recurring: ValueTexts | None) -> PredictionTexts:
     return PredictionTexts(
         block.keys,
         _set_texts(block.sets, block.class_names),
-        _row_texts_of_few(block.p_values),
-        _row_texts(block.scores),
+        (ValueTexts() if recurring is None else recurring).rows(block.p_values),
+        row_texts(block.scores),
         block.sets.sum(axis=1).tolist(),
         block.degrees.tolist(),
         block.p_values.max(axis=1).tolist(),
@@ -127,28 +131,46 @@ def _texts_of_records(records: Sequence[Prediction]) -> PredictionTexts:
     )
 
 
-def _row_texts(values: NDArray[np.float64]) -> list[str]:
-    """Return each row as JSON.
+class ValueTexts:
+    """The JSON of values that recur, as p-values of one run do; each is written once.
 
-    >>> _row_texts(np.array([[0.5, 1.0], [0.25, 1e-9]]))
-    ['[0.5,1.0]', '[0.25,1e-09]']
-    """
-    whole = dumps(values.tolist())  # [[…],[…]]
-    return [f"[{row}]" for row in whole[2:-2].split("],[")]
-
-
-def _row_texts_of_few(values: NDArray[np.float64]) -> list[str]:
-    """Return each row as JSON, faster where few values recur, as p-values of one run do.
-
-    >>> _row_texts_of_few(np.array([[0.5, 1.0], [1.0, 0.5]] * 9))[:2]
+    >>> texts = ValueTexts()
+    >>> texts.rows(np.array([[0.5, 1.0], [1.0, 0.5]] * 9))[:2]
     ['[0.5,1.0]', '[1.0,0.5]']
+    >>> texts.rows(np.array([[1.0, 0.25]] * 9))[:1]
+    ['[1.0,0.25]']
     """
-    distinct, place = np.unique(values, return_inverse=True)
-    if MIN_RECURRENCE * len(distinct) > values.size:
-        return _row_texts(values)
-    texts = dumps(distinct.tolist())[1:-1].split(",")
-    rows: list[list[int]] = np.asarray(place).reshape(len(values), -1).tolist()
-    return ["[" + ",".join([texts[at] for at in row]) + "]" for row in rows]
+
+    def __init__(self) -> None:
+        self._values = np.empty(0)
+        self._texts: list[str] = []
+
+    def rows(self, values: NDArray[np.float64]) -> list[str]:
+        """Return each row as JSON; where few values recur, as any other numbers."""
+        place = self._places(values)
+        if place is None:
+            return row_texts(values)
+        texts, rows = self._texts, place.tolist()
+        return ["[" + ",".join([texts[at] for at in row]) + "]" for row in rows]
+
+    def _places(self, values: NDArray[np.float64]) -> NDArray[np.int64] | None:
+        """Where each value stands among those known; None where too many are new."""
+        place = self._find(values)
+        if place is None:
+            own = np.unique(values)
+            if MIN_RECURRENCE * len(own) > values.size:
+                return None
+            known = np.union1d(self._values, own)
+            self._values = own if len(known) > MAX_KEPT_TEXTS else known
+            self._texts = dumps(self._values.tolist())[1:-1].split(",")
+            place = np.searchsorted(self._values, values)
+        return place
+
+    def _find(self, values: NDArray[np.float64]) -> NDArray[np.int64] | None:
+        if not len(self._values):
+            return None
+        place = np.minimum(np.searchsorted(self._values, values), len(self._values) - 1)
+        return place if (self._values[place] == values).all() else None
 
 
 def _set_texts(sets: NDArray[np.bool_], names: tuple[str, ...]) -> list[str]:
@@ -157,7 +179,13 @@ def _set_texts(sets: NDArray[np.bool_], names: tuple[str, ...]) -> list[str]:
     >>> _set_texts(np.array([[True, False], [True, True], [False, False]]), ("a", "b"))
     ['["a"]', '["a","b"]', '[]']
     """
-    patterns, place = np.unique(sets, axis=0, return_inverse=True)
+    packed = np.packbits(sets, axis=1)
+    codes = packed.view(f"V{packed.shape[1]}").reshape(-1)
+    if packed.shape[1] <= MAX_CODE_BYTES:
+        wide = np.zeros((len(sets), MAX_CODE_BYTES), np.uint8)
+        wide[:, : packed.shape[1]] = packed
+        codes = wide.view(np.uint64).reshape(-1)
+    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
     labels = np.array(names, object)
-    texts = [dumps(labels[pattern].tolist()) for pattern in patterns]
+    texts = [dumps(labels[sets[row]].tolist()) for row in first.tolist()]
     return [texts[at] for at in place.reshape(-1).tolist()]

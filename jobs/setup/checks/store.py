@@ -11,6 +11,7 @@ from ringfence.connector.store.lifecycle.comparisons import comparisons_of
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.sizes import table_sizes
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.project.promise import differences_from_new, terms_in_force
@@ -18,6 +19,8 @@ from ringfence.jobs.project.promise_check import calibration_warnings
 from ringfence.jobs.schedule.triggers import times_per_year
 from ringfence.jobs.setup.finding import Finding, attempt
 from ringfence.models.calibration.comparison import false_alarms_per_year
+
+LARGEST_TABLES = 3  # whose sizes are named
 
 
 def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
@@ -69,9 +72,26 @@ def check_quarantine(store: Store, settings: Settings) -> Iterator[Finding]:
         )
 
 
+def check_sizes(store: Store, settings: Settings) -> Iterator[Finding]:
+    """How much room the tables take, all projects together."""
+    del settings
+    sizes = table_sizes(store)
+    by_table: dict[str, int] = {}
+    for one in sizes:
+        by_table[one.table] = by_table.get(one.table, 0) + one.bytes
+    indexes = sum(one.bytes for one in sizes if one.index)
+    text = f"the audit store takes {sum(by_table.values()) / 1e6:,.1f} MB"
+    if "" not in by_table:
+        largest = sorted(by_table.items(), key=lambda one: (-one[1], one[0]))[:LARGEST_TABLES]
+        named = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in largest)
+        text += f" ({indexes / 1e6:,.1f} of them indexes; with theirs: {named})"
+    yield Finding("ok", text)
+
+
 MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...] = (
     check_model,
     check_quarantine,
+    check_sizes,
 )
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from ringfence.connector.prediction_table import PredictionTable, count_sizes
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.trail.prediction_texts import Digests, text_blocks
+from ringfence.connector.store.trail import prediction_texts
+from ringfence.connector.store.trail.prediction_texts import Digests, ValueTexts, text_blocks
 
 NAMES = ('a "quoted" class', "größe", "c\\d", "], [", "e")
 
@@ -77,3 +78,25 @@ def test_sizes_are_counted_the_same_way():
     columns = table(200)
     assert count_sizes(columns) == count_sizes(columns.records())
     assert sum(count_sizes(columns).values()) == 200
+
+
+@pytest.mark.parametrize("kept", [5, 1_000])
+def test_texts_of_recurring_values_are_those_of_json_whatever_came_before(monkeypatch, kept):
+    monkeypatch.setattr(prediction_texts, "MAX_KEPT_TEXTS", kept)
+    rng, texts = np.random.default_rng(1), ValueTexts()
+    for spread in (3, 5, 4, 10_000, 3, 40):
+        values = rng.integers(0, spread, (80, 3)) / 7
+        assert texts.rows(values) == [dumps(row) for row in values.tolist()]
+        assert len(texts._texts) <= max(kept, 41)
+
+
+@pytest.mark.parametrize("classes", [1, 8, 9, 64, 65, 130])
+def test_sets_of_many_classes_are_told_apart_by_every_one(classes):
+    rng = np.random.default_rng(classes)
+    names = tuple(f"c{i}" for i in range(classes))
+    sets = np.zeros((classes + 2, classes), np.bool_)
+    sets[np.arange(classes), np.arange(classes)] = True
+    sets[-1] = rng.random(classes) < 0.5
+    expected = [dumps([name for name, inside in zip(names, row, strict=True) if inside])
+                for row in sets]  # fmt: skip
+    assert prediction_texts._set_texts(sets, names) == expected
