@@ -18,6 +18,7 @@ from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 
 MAX_COLLECTED = 4_000_000  # nodes that one query may collect, where ids are spread evenly
+BUCKETS = 1_024  # of ids, in which relationships are counted
 SPARE = 2  # times as many ranges as even ids would need
 
 
@@ -69,7 +70,8 @@ def relationship_ranges(
     """Return ranges of ids that hold all relationships `r` of a type for which `where` holds.
 
     The type's number, of the count store, tells whether there can be many at all; only then those
-    in question are counted, by the index that finds them.
+    in question are counted, by the index that finds them, in buckets of ids: new ids crowd where
+    others were freed.
     """
     pattern = f"MATCH ()-[r:{quote(type_)}]->()"
     if int(graph.read(f"{pattern} RETURN count(r) AS n")[0]["n"]) <= MAX_COLLECTED:
@@ -81,13 +83,35 @@ def relationship_ranges(
         return [IdRange()]
     if found["n"] <= MAX_COLLECTED:
         return [IdRange()]
-    return _divided(int(found["low"]), int(found["high"]), int(found["n"]))
+    low, width = int(found["low"]), (int(found["high"]) - int(found["low"])) // BUCKETS + 1
+    counted = f"{pattern} {where} RETURN (id(r) - $low) / $width AS bucket, count(r) AS n"
+    rows = graph.read(f"{counted} ORDER BY bucket", low=low, width=width, **parameters)
+    return _joined([(low + int(row["bucket"]) * width, int(row["n"])) for row in rows])
+
+
+def _joined(counts: list[tuple[int, int]]) -> list[IdRange]:
+    """Ranges of as many neighbouring buckets as may be collected together.
+
+    >>> [(one.low, one.high) for one in _joined([(0, 3_000_000), (50, 900_000), (70, 2_000_000)])]
+    [(None, 70), (70, None)]
+    """
+    bounds, held = [], 0
+    for start, count in counts:
+        if held and held + count > MAX_COLLECTED:
+            bounds.append(start)
+            held = 0
+        held += count
+    return _between(bounds)
 
 
 def _divided(low: int, high: int, expected: int) -> list[IdRange]:
     count = SPARE * expected // MAX_COLLECTED + 1
     step = (high - low) // count + 1
-    bounds = list(range(low + step, high + 1, step))
+    return _between(list(range(low + step, high + 1, step)))
+
+
+def _between(bounds: list[int]) -> list[IdRange]:
+    """Ranges that meet at the bounds, the first and the last one open."""
     lows: list[int | None] = [None, *bounds]
     highs: list[int | None] = [*bounds, None]
     return [IdRange(*ends) for ends in zip(lows, highs, strict=True)]

@@ -44,7 +44,7 @@ def test_many_new_relationships_come_in_ranges_and_every_one_once(graph, reader,
         for record in reader.graph.stream(query, 2, **asked, **values)
     ]
     assert sum(parts) == 40
-    assert max(parts) <= 9
+    assert max(parts) <= 9  # as many as may be collected at once
     found = read(reader)
     assert found.rebuilt == ""
     assert found.mirror.raw_counts == {0: 40}  # parallel ones counted, none of them twice
