@@ -99,7 +99,7 @@ def _write_rows(
                 at += 1
             fraction = raw & np.uint64(0xFFFFFFFFFFFFF)
             exponent = np.int64((raw >> np.uint64(52)) & np.uint64(0x7FF))
-            decimal, power = zero, 0
+            decimal, power = zero, np.int64(0)
             if exponent == 0 and fraction == zero:
                 decimal = zero
             else:
@@ -165,7 +165,7 @@ def _write_rows(
                     for _ in range(-point):
                         text[at] = 48
                         at += 1
-                for j in range(max(count, point)):
+                for j in range(count if count > point else point):
                     if j == point and point > 0:
                         text[at] = 46
                         at += 1
