@@ -25,13 +25,16 @@ from typing import Any
 import numpy as np
 from scipy.optimize import nnls
 
-from benchmarks.measuring import RESULTS, kept
+from benchmarks.measuring import RESULTS, ROOT, kept
 from benchmarks.partitions.graph import CLASSES, CROSSING, HIDDEN, WIDTH
 
 CHECKED = ("community:1000000:4", "uniform:1000000:4", "community:10000000:4")
 FIRST, SECOND = HIDDEN, 2 * CLASSES
 LARGE_NODES, LARGE_RELATIONSHIPS = 100_000_000, 1_000_000_000
 MACHINES = (1, 4, 16, 64)
+MIN_POINTS = 3
+PAGE = ROOT / "docs" / "scaling.md"
+BEGIN, END = "<!-- partitions -->", "<!-- end of partitions -->"
 NETWORK_BYTES_PER_SECOND = 1.25e9  # 10 Gbit/s; assumed, never measured here
 
 
@@ -164,31 +167,77 @@ def extrapolate(costs: Costs, machines: int, crossing: float) -> dict[str, float
     }  # fmt: skip
 
 
-def report(rows: list[dict[str, Any]]) -> None:
-    """Print the constants, what they say of points that were not fitted, and a billion."""
-    fitted = [row for row in rows if row["point"] not in CHECKED]
-    if len(fitted) < 3:
-        print("too few points to fit the cost model")
-        return
-    costs = fit(fitted)
-    print(f"\nfitted on {', '.join(row['point'] for row in fitted)}:\n{costs}")
-    print("\nmeasured / predicted: worker GB, workers' CPU s, driver GB, one machine GB, halo rows")
-    for row in rows:
-        found = compare(costs, row)
-        mark = "not fitted" if row["point"] in CHECKED else "fitted"
-        print(f"{row['point']:22} {mark:10} "
-              f"{found['worker_gb']:.2f} / {found['worker_gb_said']:.2f}"
-              f"  {found['cpu']:.1f} / {found['cpu_said']:.1f}"
-              f"  {found['driver_gb']:.2f} / {found['driver_gb_said']:.2f}"
-              f"  {found['single_gb']:.2f} / {found['single_gb_said']:.2f}"
-              f"  {found['halo']:,.0f} / {found['halo_said']:,.0f}")  # fmt: skip
-    print("\n100,000,000 nodes, 1,000,000,000 relationships, extrapolated:")
-    print("graph      machines  GB per machine  GB received  driver GB  seconds of a full pass")
+def tables(costs: Costs, rows: list[dict[str, Any]]) -> str:
+    """What was measured, the formula beside it, and a billion relationships, as Markdown."""
+    lines = [
+        "| graph | nodes | partitions | cut | one machine, GB | largest worker, GB | workers and "
+        "object store, GB | driver, GB | moved, MB | spilled, MB | differing numbers |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in sorted(rows, key=lambda one: (one["ray"]["nodes"], one["point"])):
+        many, said = row["ray"], compare(costs, row)
+        together = max(stage["together_mb"] for stage in many["stages"]) / 1e3
+        moved = sum(one["moved_mb"] for one in many["stages"] if one["run"] == "full")
+        wrong = many["full_differing"] + many["later_differing"]
+        lines.append(
+            f"| {row['kind']} | {many['nodes']:,} | {row['parts']} | {many['cut']:.1%} | "
+            f"{said['single_gb']:.2f} | {said['worker_gb']:.2f} | {together:.2f} | "
+            f"{said['driver_gb']:.2f} | {moved:,.0f} | {many['spilled_mb']:,.0f} | {wrong} |"
+        )
+    lines += [
+        "", "| graph | nodes | partitions | | largest worker, GB | formula | workers' CPU s | "
+        "formula | driver, GB | formula | halo, rows | formula |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    for row in sorted(rows, key=lambda one: (one["ray"]["nodes"], one["point"])):
+        said = compare(costs, row)
+        mark = "**not fitted**" if row["point"] in CHECKED else "fitted"
+        lines.append(
+            f"| {row['kind']} | {row['ray']['nodes']:,} | {row['parts']} | {mark} | "
+            f"{said['worker_gb']:.2f} | {said['worker_gb_said']:.2f} | {said['cpu']:.0f} | "
+            f"{said['cpu_said']:.0f} | {said['driver_gb']:.2f} | {said['driver_gb_said']:.2f} | "
+            f"{said['halo']:,.0f} | {said['halo_said']:,.0f} |"
+        )
+    lines += [
+        "", "| 100,000,000 nodes, 1,000,000,000 relationships | machines | GB per machine | GB "
+        "received by each | driver, GB | seconds of a full pass |",
+        "|---|---|---|---|---|---|",
+    ]  # fmt: skip
     for kind, crossing in CROSSING.items():
         for machines in MACHINES:
             one = extrapolate(costs, machines, crossing)
-            print(f"{kind:10} {machines:8} {one['machine_gb']:15.1f} {one['received_gb']:12.1f} "
-                  f"{one['driver_gb']:10.1f} {one['seconds']:10.0f}")  # fmt: skip
+            driver = f"{one['driver_gb']:.0f}" if machines > 1 else "–"
+            clock = f"{one['seconds']:,.0f}" if machines > 1 else "–"
+            lines.append(
+                f"| {kind} | {machines} | {one['machine_gb']:.0f} | {one['received_gb']:.1f} | "
+                f"{driver} | {clock} |"
+            )
+    return "\n".join(lines)
+
+
+def constants(costs: Costs) -> str:
+    """The fitted constants in one sentence."""
+    return (
+        f"a = {costs.base / 1e6:.0f} MB, b = {costs.per_held:.2f}, "
+        f"c = {costs.per_entry * 1e9:.0f} ns, d = {costs.per_received * 1e9:.1f} ns per byte, "
+        f"p = {costs.driver_base / 1e6:.0f} MB, q = {costs.driver_per_node:.0f} bytes, "
+        f"s = {costs.driver_per_entry * 1e9:.0f} ns; one machine "
+        f"{costs.single_base / 1e6:.0f} MB + {costs.single_per_node:.0f} bytes per node"
+    )
+
+
+def report(rows: list[dict[str, Any]]) -> None:
+    """Print the constants, what they say of points that were not fitted, and a billion."""
+    fitted = [row for row in rows if row["point"] not in CHECKED]
+    if len(fitted) < MIN_POINTS:
+        print("too few points to fit the cost model")
+        return
+    costs = fit(fitted)
+    told = f"Fitted: {constants(costs)}.\n\n{tables(costs, rows)}"
+    print(f"\n{told}")
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n\n{told}\n\n{END}{after}", encoding="utf-8")
     draw(costs, rows)
 
 

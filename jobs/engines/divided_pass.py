@@ -36,7 +36,7 @@ class DividedPass(PartitionedPass[InferencePlan, InferenceGraph]):
 
     def run(self, wanted: Ints) -> Float32s:
         """Return the outputs at `wanted` [m, classes]; a row may be wanted more than once."""
-        ascending = bool((np.diff(wanted) > 0).all())
+        ascending = bool((wanted[1:] > wanted[:-1]).all())
         rows = wanted if ascending else np.unique(wanted)
         with self.stage("send"):
             self.bring_up_to_date()
@@ -51,7 +51,7 @@ class DividedPass(PartitionedPass[InferencePlan, InferenceGraph]):
     def _wanted_outputs(self, rows: Ints) -> Float32s:
         by = self.owners[rows]
         asked = np.unique(by).tolist()
-        self.each(asked, "want", {part: (rows[by == part],) for part in asked})
+        self.each(asked, "want", lambda part: (rows[by == part],))
         found = np.empty((len(rows), self.plan.classes), np.float32)
         for part, outputs in self._outputs(asked).items():
             found[by == part] = outputs
@@ -78,24 +78,29 @@ class DividedPass(PartitionedPass[InferencePlan, InferenceGraph]):
             )  # fmt: skip
             nodes, joined = len(self.owners), self.owners[:0]
 
-    def _refresh(self, needed: Ints) -> None:
-        """Make the rows of the second table that are out of date."""
-        newest, by = newest_inputs(self.plan, self.graph, needed), self.owners[needed]
-        asked = np.unique(by).tolist()
-        mine = {part: (needed[by == part], newest[by == part]) for part in asked}
-        stale = self.each(asked, "mark_stale", mine)
+    def _refresh(self, needed: NDArray[np.bool_]) -> None:
+        """Make the rows of the second table that are out of date; `needed` bool [n]."""
+        asked = np.unique(self.owners[needed]).tolist()
+
+        def owned(part: int) -> tuple[Ints, Ints]:
+            rows = np.flatnonzero(needed & (self.owners == part))
+            return rows, newest_inputs(self.plan, self.graph, rows)
+
+        stale = self.each(asked, "mark_stale", owned)
         given = self._given([part for part in asked if stale[part]], "stale", "first")
-        done = {part: given.get(part, self._nothing("first")) for part in asked}
-        self.computed = sum(self.each(asked, "compute_second", done).values())
+        nothing = self._nothing("first")
+        made = self.each(asked, "compute_second", lambda part: given.get(part, nothing))
+        self.computed = sum(made.values())
 
     def _outputs(self, asked: Sequence[int]) -> dict[int, Float32s]:
         if not self.plan.reaches_everyone:
-            return self.each(asked, "outputs", self._given(asked, "wanted", "second"))
+            given = self._given(asked, "wanted", "second")
+            return self.each(asked, "outputs", given.__getitem__)
         everyone = list(range(self.workers.count))
         needs, rows = self.needs(dict.fromkeys(everyone, ("all",)))
         steps = self.each(everyone, "begin_walk")[0]
         for _ in range(steps):
-            self.each(everyone, "step", self._gifts(needs, rows, "walk"))
+            self.each(everyone, "step", self._gifts(needs, rows, "walk").__getitem__)
         return self.each(asked, "walked")
 
     def _given(

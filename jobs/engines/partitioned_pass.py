@@ -158,9 +158,11 @@ class PartitionedPass(ABC, Generic[Plan, Graph]):
         self,
         asked: Sequence[int],
         method: str,
-        arguments: Mapping[int, Sequence[Any]] | None = None,
+        arguments: Callable[[int], Sequence[Any]] = lambda _part: (),
     ) -> dict[int, Any]:
-        """Call a method of several partitions at once; return their answers."""
-        given: Mapping[int, Sequence[Any]] = {} if arguments is None else arguments
-        handles = [self.workers.call(part, method, *given.get(part, ()))[0] for part in asked]
+        """Call a method of several partitions at once; return their answers.
+
+        The arguments of a partition are made when it is called, and not held after that.
+        """
+        handles = [self.workers.call(part, method, *arguments(part))[0] for part in asked]
         return dict(zip(asked, self.workers.get(handles), strict=True))

@@ -112,7 +112,7 @@ class TypedDividedPass(PartitionedPass[TypedPlan, TypedGraph]):
         )
         self.moved += exchanged * self._mean_width(number) * NUMBER_BYTES
         given = {part: (number, *self._gifts(number, owned)) for part, owned in needs.items()}
-        self.computed += sum(self.each(asked, "typed_compute", given).values())
+        self.computed += sum(self.each(asked, "typed_compute", given.__getitem__).values())
 
     def _gifts(self, number: int, needed: Sequence[Any]) -> list[Any]:
         """By owner, a handle of what a layer is given of the rows that are needed of it."""
@@ -131,9 +131,9 @@ class TypedDividedPass(PartitionedPass[TypedPlan, TypedGraph]):
     def _outputs(self, rows: Ints) -> Float32s:
         by = self.owners[rows]
         asked = np.unique(by).tolist()
-        mine = {part: (rows[by == part],) for part in asked}
         found = np.empty((len(rows), self.plan.classes), np.float32)
-        for part, outputs in self.each(asked, "typed_outputs", mine).items():
+        outputs_of = self.each(asked, "typed_outputs", lambda part: (rows[by == part],))
+        for part, outputs in outputs_of.items():
             found[by == part] = outputs
         return found
 

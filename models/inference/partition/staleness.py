@@ -24,22 +24,22 @@ ROWS_AT_ONCE = 65_536
 NEVER = -1
 
 
-def rows_around(plan: InferencePlan, graph: InferenceGraph, wanted: Ints) -> Ints:
-    """Return the rows whose first layer the outputs at `wanted` need, ascending.
+def rows_around(plan: InferencePlan, graph: InferenceGraph, wanted: Ints) -> NDArray[np.bool_]:
+    """Return which rows' first layer the outputs at `wanted` need, bool [n].
 
     >>> from ringfence.models.inference.graph import graph_of
     >>> class Plan: first_width, reaches_everyone = 4, False
     >>> rows_around(Plan, graph_of(np.array([[0], [1]]), nodes=3), np.array([1]))
-    array([0, 1])
+    array([ True,  True, False])
     """
     if plan.reaches_everyone:
-        return np.arange(graph.size)
+        return np.ones(graph.size, np.bool_)
     marks = np.zeros(graph.size, np.bool_)
     marks[wanted] = True
     if plan.first_width:
         for start in range(0, len(wanted), ROWS_AT_ONCE):
             marks[incoming(graph, wanted[start : start + ROWS_AT_ONCE]).sources] = True
-    return np.flatnonzero(marks)
+    return marks
 
 
 def newest_inputs(plan: InferencePlan, graph: InferenceGraph, rows: Ints) -> Ints:
