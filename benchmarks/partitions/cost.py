@@ -7,14 +7,14 @@ A worker with r owned rows, e list entries and h rows of others in its halo, of 
 
     held     = r (4 (f + w + v) + 28) + 4 h (w + v + 1) + 4 e + 3 n        bytes
     received = 4 h (w + v + 2)                                            bytes
-    memory   = a + b held          CPU = c e + d received
+    memory   = a + b held          CPU = k + c e + d received
     driver's memory = p + q n      driver's CPU = s (all entries)
 
 and the halo where each partition has n / P rows and a share x of E relationships leads anywhere:
 
     o = n (1 - 1/P)      h = o (1 - exp(-2 E x / (P n)))
 
-Held and received are counted, not fitted; a, b, c, d, p, q, s are.
+Held and received are counted, not fitted; a, b, k, c, d, p, q, s are.
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ class Costs:
 
     base: float
     per_held: float
+    start_cpu: float
     per_entry: float
     per_received: float
     driver_base: float
@@ -58,7 +59,7 @@ class Costs:
 
     def cpu(self, entries: float, halo: float) -> float:
         """CPU seconds of a worker in a full pass, the filling of its partition with it."""
-        return self.per_entry * entries + self.per_received * received(halo)
+        return self.start_cpu + self.per_entry * entries + self.per_received * received(halo)
 
 
 def held(rows: float, entries: float, halo: float, nodes: float) -> float:
@@ -120,13 +121,13 @@ def fit(rows: list[dict[str, Any]]) -> Costs:
     drivers = [_driver(row) for row in rows]
     bytes_held = [held(w["rows"], w["entries"], w["halo"], w["nodes"]) for w in workers]
     base, per_held = _fit([[1.0, one] for one in bytes_held], [w["memory"] for w in workers])
-    moved = [[w["entries"], received(w["halo"])] for w in workers]
-    per_entry, per_received = _fit(moved, [max(w["cpu"], 0.01) for w in workers])
+    moved = [[1.0, w["entries"], received(w["halo"])] for w in workers]
+    cpu = _fit(moved, [max(w["cpu"], 0.01) for w in workers])
     nodes = [[1.0, d["nodes"]] for d in drivers]
     driver = _fit(nodes, [d["memory"] for d in drivers])
     (driver_per_entry,) = _fit([[d["entries"]] for d in drivers], [d["cpu"] for d in drivers])
     single = _fit(nodes, [d["single"] for d in drivers])
-    return Costs(base, per_held, per_entry, per_received, *driver, driver_per_entry, *single)
+    return Costs(base, per_held, *cpu, *driver, driver_per_entry, *single)
 
 
 def compare(costs: Costs, row: dict[str, Any]) -> dict[str, float]:
@@ -219,7 +220,8 @@ def constants(costs: Costs) -> str:
     """The fitted constants in one sentence."""
     return (
         f"a = {costs.base / 1e6:.0f} MB, b = {costs.per_held:.2f}, "
-        f"c = {costs.per_entry * 1e9:.0f} ns, d = {costs.per_received * 1e9:.1f} ns per byte, "
+        f"k = {costs.start_cpu:.1f} s, c = {costs.per_entry * 1e9:.0f} ns, "
+        f"d = {costs.per_received * 1e9:.1f} ns per byte, "
         f"p = {costs.driver_base / 1e6:.0f} MB, q = {costs.driver_per_node:.0f} bytes, "
         f"s = {costs.driver_per_entry * 1e9:.0f} ns; one machine "
         f"{costs.single_base / 1e6:.0f} MB + {costs.single_per_node:.0f} bytes per node"

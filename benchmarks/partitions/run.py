@@ -23,8 +23,8 @@ from benchmarks.measuring import RESULTS, ROOT, available_gb, keep
 
 QUICK = ("community:50000:4",)
 POINTS = (
-    *QUICK, "community:50000:2", "community:200000:2", "community:200000:4", "community:1000000:2",
-    "community:1000000:4", "uniform:1000000:4", "community:10000000:4",
+    *QUICK, "community:50000:2", "uniform:200000:4", "community:200000:2", "community:200000:4",
+    "community:1000000:2", "community:1000000:4", "uniform:1000000:4", "community:10000000:4",
 )  # fmt: skip
 GB_PER_NODE = 1.3e-6
 MB_PER_NODE_IN_STORE = 1.2e-4

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.models.inference import InferenceGraph
@@ -31,6 +32,10 @@ class Engine(Protocol):
 
         `folder` is where this project keeps what a pass leaves for the next.
         """
+        ...
+
+    def tell(self, progress: Progress) -> None:
+        """Tell of long passes from now on: what is counted, how many are done, of how many."""
         ...
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:

@@ -5,25 +5,33 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ringfence.connector.errors import ConfigError, GraphError
+import numpy as np
+
+from ringfence.connector.errors import GraphError, ModelError
+from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.engines.ownership_file import read_owners, write_owners
 from ringfence.jobs.project.graph_read import load_graph
+from ringfence.jobs.project.model_files import load_model
+from ringfence.jobs.project.typed_inputs import MANIFEST_KEY, TypedEncoders
 from ringfence.jobs.scoring.inference import inference_graph
 from ringfence.jobs.setup import memory
 from ringfence.models.inference.partition.ownership import Cut, divide, extend, measure_cut
 
 if TYPE_CHECKING:
+    from ringfence.connector.mirror.typed import TypedMirror
     from ringfence.jobs.project.workspace import Workspace
 
 CLASSES_WHERE_UNKNOWN = 2
+WORKER_BASE_BYTES = 0.33e9  # a process of Ray with numba loaded; as `make bench-scale` fits it
+WORKER_BYTES_PER_HELD = 1.45
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerNeed:
     """One worker: rows that it owns, entries of their lists, rows of others that it reads.
 
-    received: bytes that a full pass brings it. memory: what it needs for one, features left out,
-    which are mapped from its disk; disk: with them.
+    received: bytes that a full pass brings it. memory: its peak in one, mapped files with it;
+    disk: what it keeps.
     """
 
     rows: int
@@ -66,12 +74,7 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
             needed="a graph that was read",
             next_step="ringfence train, or ringfence score",
         )
-    if mirror.typed is not None:
-        raise ConfigError(
-            found="the project has several labels",
-            needed="one label: graphs of several are computed by one machine so far",
-            next_step='[engine] kind = "local"',
-        )
+    width = mirror.width if mirror.typed is None else _mean_width(workspace, mirror.typed)
     graph = inference_graph(mirror, workspace.mapping)
     known = None if anew else read_owners(workspace.tables, mirror.epoch, parts)
     kept = known is not None and len(known) <= graph.size
@@ -81,13 +84,13 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
     cut = measure_cut(graph, owners, parts)
     hidden, classes = workspace.settings.model.hidden, len(mirror.class_names)
     classes = max(classes, CLASSES_WHERE_UNKNOWN)
-    need = memory.predict(graph.size, mirror.edge_count, mirror.width, hidden, classes)
+    need = memory.predict(graph.size, mirror.edge_count, width, hidden, classes)
     return Division(
         parts=parts,
         nodes=graph.size,
         cut=cut.share,
         balance=cut.balance,
-        workers=worker_needs(cut, graph.size, mirror.width, hidden, classes),
+        workers=worker_needs(cut, graph.size, width, hidden, classes),
         one_machine=need.score,
         free=memory.available(),
         kept=kept,
@@ -95,31 +98,47 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
     )
 
 
+def _mean_width(workspace: Workspace, typed: TypedMirror) -> int:
+    """Encoded columns that a row has on average, as the model in use encodes the labels."""
+    recorded = find_active_manifest(workspace.store, workspace.project)
+    if recorded is None:
+        raise ModelError(
+            found="the project has several labels and no model yet",
+            needed="a model: how many columns a row has is known when it was trained",
+            next_step="ringfence train",
+        )
+    model = load_model(workspace.models, recorded)
+    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY], model.weights)
+    rows = np.bincount(typed.labels, minlength=len(encoders.widths))
+    return round(float(np.average(encoders.widths, weights=np.maximum(rows, 1))))
+
+
 def worker_needs(
     cut: Cut, nodes: int, width: int, hidden: int, classes: int
 ) -> tuple[WorkerNeed, ...]:
     """Return what each worker needs for a full pass of a network with these widths.
 
-    Tables hold hidden + 2 classes numbers per row, of the halo as well; a list entry takes 4 bytes,
-    and every worker knows the owner of every node, 2 bytes each.
+    It holds features, both tables and stamps of its rows, the tables' rows of its halo, 4 bytes per
+    list entry, and owner and mark of every node. What a worker takes at its peak follows from that
+    by two constants that `make bench-scale` fits, and checks at sizes that were not fitted.
 
     >>> cut = Cut(rows=(10, 10), entries=(40, 40), halo=(5, 0), cut=9)
     >>> [int(one.received) for one in worker_needs(cut, 20, width=3, hidden=8, classes=2)]
     [280, 0]
     """
-    per_row = 4 * (hidden + 2 * classes + 2)
+    tables = hidden + 2 * classes
     found = []
     for rows, entries, halo in zip(cut.rows, cut.entries, cut.halo, strict=True):
-        tables = (rows + halo) * per_row + rows * (8 + 8)
-        lists = entries * 4 + rows * 8 + nodes * 2
+        held = rows * (4 * (width + tables) + 28) + 4 * halo * (tables + 1)
+        held += 4 * entries + 3 * nodes
         found.append(
             WorkerNeed(
                 rows=rows,
                 entries=entries,
                 halo=halo,
-                received=halo * per_row,
-                memory=memory.SCORING_BASE_BYTES + tables + lists + nodes,
-                disk=tables + lists + rows * width * 4,
+                received=4 * halo * (tables + 2),
+                memory=WORKER_BASE_BYTES + WORKER_BYTES_PER_HELD * held,
+                disk=held,
             )
         )
     return tuple(found)

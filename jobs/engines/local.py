@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
+from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.scoring import inference
@@ -33,6 +34,9 @@ class LocalEngine:
     ) -> ForwardPass:
         """Return the network's outputs on the graph as it is now, at `wanted`."""
         return inference.outputs_at(folder, model, mirror, mapping, graph, wanted)
+
+    def tell(self, progress: Progress) -> None:
+        """A pass in this process has no stages to tell of."""
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
         """Close the tables of this run: the mirror that they belong to is saved."""

@@ -16,9 +16,10 @@ from ringfence.connector.errors import ConfigError, ServerError
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.mirror.typed import TypedMirror
+from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.jobs.engines.divided_pass import DividedPass
 from ringfence.jobs.engines.ownership_file import owners_of
-from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage
+from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage, tell_nobody
 from ringfence.jobs.engines.typed_pass import EncodedColumns, TypedDividedPass
 from ringfence.jobs.engines.workers import WorkerLost, Workers
 from ringfence.jobs.project.model_files import SavedModel
@@ -56,6 +57,7 @@ class PartitionedEngine(ABC):
         self.kind = kind
         self.lost = 0
         self.watch: Callable[[Stage], None] = forget_stage
+        self.progress: Progress = tell_nobody
 
     @abstractmethod
     def open_workers(self, folder: Path) -> Workers:
@@ -88,6 +90,7 @@ class PartitionedEngine(ABC):
         name = f"{model.version}-{mirror.epoch}"
         for _ in range(ATTEMPTS):
             one = begin(workers, name, owners)
+            one.progress = self.progress
             try:
                 logits = one.run(wanted)
             except WorkerLost as lost:
@@ -100,6 +103,10 @@ class PartitionedEngine(ABC):
             needed="workers that live through a pass: memory and disk for their partitions",
             next_step='ringfence partition (says what each needs), or [engine] kind = "local"',
         )
+
+    def tell(self, progress: Progress) -> None:
+        """Tell of the stages of passes from now on, and of rows that are sent."""
+        self.progress = progress
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
         """Let the next run use what the partitions kept: the mirror is saved.

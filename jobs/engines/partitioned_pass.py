@@ -54,6 +54,10 @@ def forget_stage(_stage: Stage) -> None:
     """Tell nobody of a stage."""
 
 
+def tell_nobody(_what: str, _done: int, _all: int) -> None:
+    """Tell nobody how far a pass has come."""
+
+
 def keep_pages() -> None:
     """Let no page of the graph go."""
 
@@ -86,6 +90,7 @@ class PartitionedPass(ABC, Generic[Plan, Graph]):
     filled: int = field(default=0, init=False)
     moved: int = field(default=0, init=False)
     seconds: dict[str, float] = field(default_factory=dict, init=False)
+    progress: Callable[[str, int, int], None] = field(default=tell_nobody, init=False)
 
     @property
     @abstractmethod
@@ -99,6 +104,7 @@ class PartitionedPass(ABC, Generic[Plan, Graph]):
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Measure and report what is done in the block."""
+        self.progress(f"forward pass: {name}", 0, 0)
         begun, rows, moved = time.perf_counter(), self.sent + self.exchanged, self.moved
         yield
         self.release()
@@ -127,6 +133,7 @@ class PartitionedPass(ABC, Generic[Plan, Graph]):
         for update in self.updates(part, standing):
             self.sent += len(update.rows)
             self.moved += update.bytes
+            self.progress("forward pass: send", self.sent, 0)
             self.release()
             under_way += self.workers.call(part, f"{self.calls}update", update)
             if len(under_way) > 1:

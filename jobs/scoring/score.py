@@ -78,6 +78,7 @@ def run_scoring(
 ) -> RunReport:
     """Evaluate the nodes that are new since the last run, once each, and write their sets."""
     stopwatch = Stopwatch()
+    engine_of(workspace.settings.engine).tell(progress)
     with write_session(workspace, progress) as session:
         require_sound_record(session.writer)
         stopwatch.lap("recover")

@@ -16,10 +16,13 @@ from ringfence.connector.store import tables
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.end_to_end.test_typed import ORDERS, make
 from tests.stores import open_at, sqlite
 
+__all__ = ["make"]
+
 SHOWN = """
-MATCH (n:Account)-[e:EVALUATED]->(r:RingfenceRun)
+MATCH (n)-[e:EVALUATED]->(r:RingfenceRun)
 OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass)
 WITH n, e, r, c, m ORDER BY c.name
 RETURN n.id AS id, r.seq AS seq, e.size AS size, collect([c.name, m.p, m.in_set]) AS classes
@@ -27,7 +30,7 @@ ORDER BY id
 """
 FORGET = """
 MATCH (n) WHERE n:RingfenceRun OR n:RingfenceFence OR n:RingfenceClass
-  OR (n:Account AND n.id IN $new)
+  OR ((n:Account OR n:Order) AND n.id IN $new)
 DETACH DELETE n
 """
 # when and how long a run was, what it was configured with, and notes, which name the engine
@@ -118,3 +121,27 @@ def test_scores_on_ray_are_the_rows_of_one_machine(grown, tmp_path):
     four = on_ray.type(config, "partition", "--parts", "4", "--anew", "--write")
     assert (four["kept"], four["written"], len(four["workers"])) == (False, True, 4)
     assert on_ray.type(config, "partition", "--parts", "4")["kept"]
+
+
+def test_scores_of_several_labels_on_ray_are_the_rows_of_one_machine(graph, make, tmp_path):
+    workspace, config = make(), tmp_path / "state.toml"
+    run_training(workspace)
+    graph.run(ORDERS, first=300, count=60, known=False)
+    on_ray = OnRay(workspace.settings, tmp_path / "ray")
+    run_scoring(workspace)
+    graph.run(ORDERS, first=400, count=40, known=False)
+    run_scoring(workspace)
+    local = rows_left(workspace.store, workspace.graph)
+    assert len(local[0]) == 100
+    workspace.graph.run(FORGET, new=list(range(400, 440)))
+
+    for first, count in ((300, 0), (400, 40)):
+        graph.run(ORDERS, first=first, count=count, known=False)
+        told = on_ray.type(config, "score")
+        assert told["run"]["notes"][0].startswith("forward pass over 2 partitions (ray)")
+    store = open_at(on_ray.url)
+    assert rows_left(store, workspace.graph) == local
+    store.close()
+    kept = on_ray.type(config, "partition")
+    assert kept["kept"]
+    assert sum(one["rows"] for one in kept["workers"]) == kept["nodes"]

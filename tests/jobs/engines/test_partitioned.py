@@ -167,3 +167,35 @@ def test_a_host_refuses_rows_that_it_does_not_own(tmp_path):
         host.give("first", theirs)
     with pytest.raises(ValueError, match="was not opened"):
         PartitionHost(str(tmp_path), 0, 1, 1).seal()
+
+
+def test_every_stage_is_told_with_its_bytes_and_seconds(tmp_path):
+    line, stages, said = DividedLine(tmp_path), [], []
+    line.engine.watch = stages.append
+    line.engine.tell(lambda what, done, all_: said.append((what, done, all_)))
+    line.both()
+    assert [one.name for one in stages] == ["divide", "send", "first layer", "outputs", "seal"]
+    moved = {one.name: one.moved for one in stages}
+    features = line.mirror.features.nbytes
+    assert moved["send"] > features  # every partition was filled
+    assert 0 < moved["first layer"] < features * 9
+    assert moved["seal"] == moved["divide"] == 0
+    assert ("forward pass: send", line.mirror.size, 0) in said
+    rows, found = line.mirror.size, line.engine.outputs_at(
+        line.folder / TABLES, line.model, line.mirror, MAPPING,
+        inference.inference_graph(line.mirror, MAPPING), np.arange(3),
+    )  # fmt: skip
+    assert set(found.seconds) == {"send", "first layer", "outputs", "seal"}
+    assert rows == line.mirror.size
+
+
+def test_the_process_that_starts_a_pass_maps_no_features(tmp_path):
+    """They are read block by block: the column's own map is never made."""
+    line = DividedLine(tmp_path)
+    line.finish()
+    graph = inference.inference_graph(line.mirror, MAPPING)
+    line.engine.outputs_at(
+        line.folder / TABLES, line.model, line.mirror, MAPPING, graph, np.arange(line.mirror.size)
+    )
+    assert line.mirror.feature_column._mapped is None
+    assert graph.others.sum() == line.mirror.adjacency.others.array.sum()  # pages that went return
