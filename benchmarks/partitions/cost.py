@@ -265,6 +265,8 @@ def draw(costs: Costs, rows: list[dict[str, Any]]) -> None:
     right.set(xscale="log", yscale="log", xlabel="machines", ylabel="GB per machine",
               title="A billion relationships, extrapolated")  # fmt: skip
     right.set_xticks(machines, [str(one) for one in machines])
+    right.minorticks_off()
+    right.set_yticks([3, 10, 30, 100], ["3", "10", "30", "100"])
     right.legend()
     figure.tight_layout()
     figure.savefig(RESULTS / "partitions.png", dpi=110)

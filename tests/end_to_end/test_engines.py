@@ -38,7 +38,7 @@ OTHERWISE = {
     "token", "started_ns", "decided_ns", "applied_ns", "watermark_from_ns", "watermark_to_ns",
     "config", "notes", "timings",
 }  # fmt: skip
-pytestmark = [pytest.mark.long, sqlite]
+pytestmark = pytest.mark.long
 
 
 def rows_of(store, table, *order):
@@ -94,6 +94,7 @@ class OnRay:
         return json.loads(done.stdout)
 
 
+@sqlite
 def test_scores_on_ray_are_the_rows_of_one_machine(grown, tmp_path):
     workspace, config = grown.workspace, tmp_path / "ringfence.toml"
     run_training(workspace)

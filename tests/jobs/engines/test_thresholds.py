@@ -41,7 +41,7 @@ def differences(one, other, where=""):
         return [
             found
             for field in fields(one)
-            if field.name not in ("notes", "config")
+            if field.name not in ("notes", "started_ns")
             for found in differences(
                 getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}"
             )
