@@ -15,6 +15,16 @@ from ringfence.jobs.config.conformal import ConformalSettings
 from ringfence.jobs.project.promise import PromiseTerms
 
 
+def require_promise(
+    settings: ConformalSettings, terms: PromiseTerms, manifest: Mapping[str, Any], classified: str
+) -> None:
+    """Refuse what a model can't promise as it is configured; `classified` is the class property."""
+    require_calibration(settings, terms)
+    require_promised_classes(settings, terms, manifest["classes"])
+    require_calibration_of_all(terms, manifest)
+    require_group(terms, classified)
+
+
 def require_calibration(settings: ConformalSettings, terms: PromiseTerms) -> None:
     """Refuse a half-life on a frozen set, and weights of one degree each with nodes that join."""
     if settings.drift_half_life_days is not None and terms.calibration_set == "frozen":

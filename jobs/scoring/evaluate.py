@@ -20,13 +20,7 @@ from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.model_inputs import NOT_BOUND, is_bound
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
-from ringfence.jobs.project.promise_check import (
-    calibration_warnings,
-    require_calibration,
-    require_calibration_of_all,
-    require_group,
-    require_promised_classes,
-)
+from ringfence.jobs.project.promise_check import calibration_warnings, require_promise
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.calibration import describe_living_set, living_set
@@ -90,15 +84,12 @@ def decide_due(
     graph = inference.inference_graph(mirror, workspace.mapping)
     policy = recorded_policy(settings.conformal, model)
     terms = terms_in_force(settings.conformal, model.manifest)
+    require_promise(settings.conformal, terms, model.manifest, workspace.mapping.class_property)
     due = find_due(mirror, graph, terms.rule, policy)
     due = leave_out_evaluated(workspace, mirror, due)
     if len(due.rows) == 0:
         stopwatch.lap("compute")
         return due, None
-    require_calibration(settings.conformal, terms)
-    require_promised_classes(settings.conformal, terms, model.classes)
-    require_calibration_of_all(terms, model.manifest)
-    require_group(terms, workspace.mapping.class_property)
     living = living_set(workspace, model, terms, calibration)
     levels = levels_of_run(workspace, model, terms, living)
     step = plan_monitoring(workspace, model, mirror, calibration)

@@ -1,6 +1,7 @@
 """A promise per class and per group, through graph, SQL, coverage rows and the chain."""
 
 import json
+import re
 
 import pytest
 from sqlalchemy import select
@@ -15,6 +16,7 @@ from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.class_trade_off import run_trade_off
 from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.checks.store import check_model
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.charts import class_trade_off
 from ringfence.jobs.views.renderers.svg import draw
@@ -129,7 +131,15 @@ def test_a_promise_that_cannot_be_read_is_refused_before_training_and_before_sco
         for work in (run_training, run_scoring):
             with pytest.raises(ConfigError, match=reason):
                 work(workspace)
+        found = check_model(workspace.store, workspace.settings)
+        assert any(one.level == "error" and re.search(reason, one.text) for one in found)
         assert runs.next_seq(workspace.store, "test") == 1
+    run_scoring(grown.workspace)
+    with (  # nobody is due any more: a promise that can't be read is still said
+        open_workspace(with_conformal(grown.workspace, **given)) as workspace,
+        pytest.raises(ConfigError, match=reason),
+    ):
+        run_scoring(workspace)
 
 
 def test_calibration_with_more_of_the_rare_classes_is_no_base_for_a_promise_to_all(grown):

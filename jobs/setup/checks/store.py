@@ -15,7 +15,7 @@ from ringfence.connector.store.queries.sizes import table_sizes
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.project.promise import differences_from_new, terms_in_force
-from ringfence.jobs.project.promise_check import calibration_warnings
+from ringfence.jobs.project.promise_check import calibration_warnings, require_promise
 from ringfence.jobs.schedule.triggers import times_per_year
 from ringfence.jobs.setup.finding import Finding, attempt
 from ringfence.models.calibration.comparison import false_alarms_per_year
@@ -43,6 +43,11 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     for sentence in warnings_of(comparisons_of(store, settings.project), states):
         yield Finding("warning", sentence, "ringfence models compare " + manifest["version"])
     terms = terms_in_force(settings.conformal, manifest)
+    classified = settings.mapping().class_property
+    yield attempt(
+        "the model can promise what is configured",
+        lambda: require_promise(settings.conformal, terms, manifest, classified),
+    )
     for warning in calibration_warnings(terms):
         yield Finding("warning", warning[0], warning[1])
     yield _false_reports(settings)
