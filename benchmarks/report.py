@@ -173,7 +173,11 @@ def _run(body: dict[str, Any]) -> dict[str, Any]:
     lines = {"whole run": "seconds", "read": "read (s)", "write": "write graph (s)",
              "forward": "forward (s)", "decide in SQL": "decide (s)",
              "save mirror": "save mirror (s)"}  # fmt: skip
-    return {label: (x, [row[key] for row in own], "-") for label, key in lines.items()}
+    curves = {label: (x, [row[key] for row in own], "-") for label, key in lines.items()}
+    both = [row["own_cpu"] + row["server_cpu"] for row in own]
+    curves["ringfence + Neo4j, CPU"] = (x, both, "--")
+    curves["ringfence, CPU"] = (x, [row["own_cpu"] for row in own], "--")
+    return curves
 
 
 CURVES = {"incremental": _incremental, "run": _run, "scale": _scale}
