@@ -158,8 +158,8 @@ def stratified_thresholds(
 
 def bands_of(strata: Sequence[Stratum], due: int) -> list[str]:
     """Return the name of each due node's stratum; EVERYBODY where no stratum judges it."""
-    names = [EVERYBODY] * due
+    names = np.full(due, EVERYBODY, object)  # texts are shared, none is made per node
     for one in strata:
-        for place in one.due.tolist():
-            names[place] = one.band
-    return names
+        names[one.due] = one.band
+    found: list[str] = names.tolist()
+    return found
