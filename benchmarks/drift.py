@@ -210,6 +210,9 @@ def typed_modes() -> list[Mode]:
         Mode("window 5,000 + adapt .05", 5_000, 0.05),
         Mode("window 5,000 + adapt .05, score auto", 5_000, 0.05, score="auto"),
         Mode("window 5,000 + adapt .02", 5_000, 0.02),
+        Mode("window 10,000 + adapt .05", 10_000, 0.05),
+        Mode("window 10,000 + adapt .02", 10_000, 0.02),
+        Mode("window 10,000 + adapt .02, score auto", 10_000, 0.02, score="auto"),
     ]
 
 
