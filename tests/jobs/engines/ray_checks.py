@@ -129,6 +129,13 @@ def check_lost_node(engine, folder, cluster, node):
     """The raylet of a node is killed inside a pass."""
     project, lost = project_at(folder), engine.lost
     project.grow(30)
+    workers = engine.open_workers(project.folder / "ray")
+    of_node = {one.process.pid for kind in node.all_processes.values() for one in kind}
+    for _ in range(10):  # until the node has one of them
+        if any(parent_of(process) in of_node for process in workers.processes):
+            break
+        os.kill(workers.processes[0], signal.SIGKILL)
+        workers.revive()
     engine.dies_at = "compute_second"
     engine.strike = lambda _watched, _number: cluster.remove_node(node, allow_graceful=False)
     differing, sentence = project.differing(engine, np.arange(project.mirror.size))
@@ -243,6 +250,10 @@ def check_local(folder):
     environment = {name: os.environ.get(name, "") for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
     engine.close()
     return {"started": started, "pass": found, "environment": environment}
+
+
+def parent_of(process):
+    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def processes():

@@ -1,5 +1,6 @@
 """What a run decides over partitions is what it decides on one machine, for every promise."""
 
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
 
 import numpy as np
@@ -41,7 +42,7 @@ def differences(one, other, where=""):
         return [
             found
             for field in fields(one)
-            if field.name not in ("notes", "started_ns")
+            if field.name not in ("notes", "config", "started_ns")
             for found in differences(
                 getattr(one, field.name), getattr(other, field.name), f"{where}.{field.name}"
             )
@@ -49,7 +50,7 @@ def differences(one, other, where=""):
     if isinstance(one, np.ndarray):
         same = one.dtype == other.dtype and one.tobytes() == other.tobytes()
         return [] if same else [where]
-    if isinstance(one, list | tuple):
+    if isinstance(one, Sequence) and not isinstance(one, str):
         pairs = [differences(a, b, where) for a, b in zip(one, other, strict=True)]
         return [found for pair in pairs for found in pair]
     return [] if one == other or repr(one) == repr(other) else [where]
