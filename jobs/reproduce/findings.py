@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ringfence.jobs.reproduce.published import LARGE, STATISTICS
+from ringfence.jobs.reproduce.published import STATISTICS
 from ringfence.jobs.reproduce.table import Row
 
 __all__ = ["CLOSING", "OPENING", "findings"]
@@ -216,9 +216,11 @@ def _scores(rows: Sequence[Row]) -> list[str]:
 
 
 def _not_run(rows: Sequence[Row]) -> list[str]:
-    missing = [STATISTICS[name].title for name in LARGE if name not in {row.name for row in rows}]
+    """The paper's datasets that are not in the tables."""
+    there = {row.name for row in rows}
+    missing = [one.title for name, one in STATISTICS.items() if name not in there]
     if not missing:
         return []
-    return [
-        f"Not run here: {' and '.join(missing)} (`--datasets large`), the paper's large graphs."
-    ]
+    *most, last = missing
+    names = f"{', '.join(most)} and {last}" if most else last
+    return [f"Not run here, of the paper's datasets: {names}."]

@@ -79,7 +79,7 @@ def test_a_small_dataset_from_nothing_to_the_table(folder, tmp_path):
     assert row["scores"]["auto DAPS"]["size"] < row["scores"]["auto APS"]["size"]
     page = (tmp_path / "README.md").read_text()
     assert "Our rule and other scores beside the paper's" in page
-    assert "Not run here: Flickr and Reddit2" in page
+    assert "Flickr and Reddit2." in page
     again = json.loads(_reproduce(*options).stdout)
     assert again == first
     assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("cache/**/*.*")} == cached
@@ -220,6 +220,7 @@ def test_a_cell_is_the_grand_mean_and_a_row_knows_whether_it_is_chance():
     assert "means of 20 sequences: 1 of 1 datasets lie within" in findings([good])[0]
     assert "0 of 1 datasets lie outside" in findings([good])[1]
     assert "Outside: X." in findings([row(*[940, 970] * 10)])[0]
+    assert "Amazon-Photo, Flickr and Reddit2." in findings([good])[-1]
 
 
 def test_our_rule_and_other_scores_are_judged_on_the_same_nodes(tiny):
