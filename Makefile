@@ -56,7 +56,7 @@ test-count: $(VENV)/.dev ## how many tests each marker and each folder has
 	$(BIN)/python -m tests.count
 
 bench: $(VENV)/.bench ## a cold command, incremental pass, deletions, updates, reading, writing, a whole run, scale; SIZE=--quick for a look
-	for one in cold incremental deletions updates reach reading writing deciding run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+	for one in cold incremental deletions updates reach reading writing deciding fences streams run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
 	$(BIN)/python -m benchmarks.report
 
 test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
@@ -91,6 +91,7 @@ bench-scale: $(VENV)/.bench ## the pass on one machine and over partitions on Ra
 bench-audit: $(VENV)/.dev ## how fast pages answer on a store of 1,000,000 predictions; an audit of 10,000 runs
 	$(BIN)/python -m benchmarks.audit_pages
 	$(BIN)/python -m benchmarks.audit_runs
+	$(BIN)/python -m benchmarks.store_rows
 
 docs: $(VENV)/.dev ## the documentation as a site in build/site, with the pages that are made from the code
 	$(BIN)/python -m ringfence.jobs.config.reference > docs/configuration.md

@@ -9,7 +9,8 @@ the worklist, to be compared with `first`: the first version's way, a record per
 texts per row, and JSON once more for the digest; it had no worklist. `lists` is the way before
 blocks were cut from arrays: all keys and their order as Python objects. CPU seconds of this process
 (SQLite's own work is in it, that of the PostgreSQL server stands beside it); `more MB` is the peak
-beyond what the process held with the arrays. Each way has a process of its own.
+beyond what the process held with the arrays, and with numba, which a run has from its forward pass.
+Each way has a process of its own.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import insert_predictions
 from ringfence.connector.store.queries.sizes import table_sizes
 from ringfence.connector.store.tables import prediction
+from ringfence.connector.store.trail.number_texts import compiled_row_texts
 from tests.faults.servers import postgres
 from tests.stores import open_at
 
@@ -152,6 +154,7 @@ def measure(nodes: int, way: str, name: str) -> dict[str, Any]:
                 server = server_cpu_seconds(connection) - begun
             return digest
 
+        compiled_row_texts(np.zeros((1, 1)))  # a run has numba from its forward pass
         gc.collect()
         reset_peak()
         before = resident_mb()

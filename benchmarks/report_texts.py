@@ -12,6 +12,9 @@ NAMES = (
     "reading",
     "writing",
     "deciding",
+    "store_rows",
+    "fences",
+    "streams",
     "run",
     "run_dense",
     "gds",
@@ -37,6 +40,9 @@ TITLES = {
     "reading": "Reading a whole graph",
     "writing": "Writing prediction sets",
     "deciding": "A run's predictions and worklist into SQL",
+    "store_rows": "The audit store by the number of its predictions",
+    "fences": "One writer to Neo4j or two, at one fence or two",
+    "streams": "Small streamed reads in two threads",
     "run": "A whole run with 1,000 new nodes",
     "run_dense": "A whole run in a denser graph: the default score beside APS",
     "gds": "A run beside a full cycle of GDS",
@@ -86,9 +92,15 @@ NOTES = {
     "the server touches the same values in one query and returns one row.",
     "writing": "3.5 classes per set on average; row by row is timed on a part. Medians of five "
     "rounds, ratios taken within a round.",
-    "deciding": "Predictions, digests and worklist entries inside the transaction that decides "
-    "a run: CPU seconds of ringfence's process, the better of two (SQLite works in that process, "
-    "PostgreSQL's server does not); `more MB` is what it grew by. All ways write the same bytes.",
+    "deciding": "Inside the transaction that decides a run: CPU seconds of ringfence's process "
+    "(SQLite works in it) and of PostgreSQL's; `more MB` is what ringfence's grew by beyond the "
+    "arrays. `columns` is the product's way; `alone` is the same without the worklist, `first` the "
+    "first version's way, which had none; `lists` has keys and their order as Python objects. All "
+    "ways write the same bytes.",
+    "store_rows": "100 large runs and a last one of 1,000 nodes; medians of five, milliseconds on "
+    "the clock. `without keys` is the index of a run's predictions as it was.",
+    "fences": "Seconds on the clock, medians of rounds in turns; `x` beside one writer.",
+    "streams": "Reads of a tiny graph in hundreds of ranges; the longest time without an answer.",
     "run": "Warm, in one process. Seconds on the clock, the fastest of four batches; five "
     "relationships and 64 features "
     "per node, 2,000 calibration nodes at every size. `read` and `write` are Neo4j's part. "
@@ -206,8 +218,22 @@ COLUMNS: dict[str, dict[str, str]] = {
     "writing": {"way": "way", "sets_per_s": "sets/s", "x_row_by_row": "x row by row"},
     "deciding": {
         "store": "store", "way": "way", "nodes": "nodes", "classes": "classes",
-        "entries": "worklist entries", "cpu_seconds": "CPU s", "x": "x", "more_mb": "more MB",
+        "cpu_seconds": "CPU s", "server_cpu": "server CPU s", "x": "x", "arrays_mb": "arrays MB",
+        "more_mb": "more MB", "store_mb": "store MB",
     },
+    "store_rows": {
+        "store": "store", "rows": "predictions", "index": "index", "newest run ms": "newest run",
+        "block of a large run ms": "block of a large run", "worklist page ms": "worklist page",
+        "one node ms": "one node", "who was evaluated since ms": "evaluated since",
+        "coverage, counted anew ms": "coverage", "prediction MB": "prediction MB",
+        "prediction indexes MB": "its indexes", "worklist_entry MB": "worklist MB",
+        "worklist_entry indexes MB": "its indexes",
+    },
+    "fences": {
+        "way": "way", "nodes": "nodes", "sets_per_s": "sets/s", "x": "x",
+        "server_cpu_s": "server CPU s",
+    },
+    "streams": {"way": "way", "streams": "streams", "longest_silence_s": "longest silence, s"},
     "run": {
         "nodes": "nodes", "relationships": "relationships", "network": "network", "score": "score",
         "new": "new", "seconds": "s", "read (s)": "read", "forward (s)": "forward",

@@ -120,14 +120,13 @@ def _order_of_words(text: Bytes, ends: Ints, rows: Ints) -> Ints | None:
     UTF-8 sorts as its code points do. A shorter key is filled with NULs and stands before a longer
     one that begins with it; so none may hold one itself.
     """
-    _, sizes = spans(ends, rows)
-    longest = int(sizes.max(initial=1))
+    parts = [slice(start, start + ROWS_AT_ONCE) for start in range(0, len(rows), ROWS_AT_ONCE)]
+    longest = max([1, *(int(spans(ends, rows[part])[1].max()) for part in parts)])
     if longest > MAX_SORTED_BYTES:
         return None
     width = -(-longest // WORD)
     words = np.zeros((len(rows), width), np.uint64)
-    for start in range(0, len(rows), ROWS_AT_ONCE):
-        part = slice(start, start + ROWS_AT_ONCE)
+    for part in parts:
         starts, some = spans(ends, rows[part])
         found = text[ragged(starts, some)]
         if not found.all():
