@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pydantic import Field, create_model
+from pydantic import Field, create_model, model_validator
 
 from ringfence.jobs.config.section import Section
 from ringfence.jobs.schedule.jobs import JOBS
@@ -57,6 +57,15 @@ class ScheduleSettings(_JobTimes):
         gt=0,
         description="Without a tick for so long the watchdog ends the process with exit code 3.",
     )
+
+    @model_validator(mode="after")
+    def _a_tick_fits(self) -> ScheduleSettings:
+        if self.stale_seconds <= self.tick_seconds:
+            raise ValueError(
+                f"stale_seconds = {self.stale_seconds:g} is not above tick_seconds = "
+                f"{self.tick_seconds:g}: the watchdog would end every process at once"
+            )
+        return self
 
     def time_of(self, job: str) -> str:
         """Return the configured time of a job, as written; empty: never."""

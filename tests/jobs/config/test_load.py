@@ -74,6 +74,9 @@ def test_the_environment_wins_over_the_file(write):
         ),
         ("[model]\ntrain = 0.9", "train \\+ validation \\+ calibration is 1.4"),
         ("[conformal\nalpha = 1", "is not TOML"),
+        ("[schedule]\nstale_seconds = 2", "is not above tick_seconds = 5"),
+        ("[audit]\nkeep_days = 9\nretention_days = 90", "says must be kept"),
+        ("[audit]\nkeep_days = -1", r"\[audit\] keep_days: "),
     ],
 )
 def test_a_wrong_setting_is_named_with_the_nearest_right_one(write, text, message):
