@@ -18,6 +18,7 @@ from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.retention.prune import run_prune
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
@@ -114,3 +115,8 @@ def test_a_project_of_the_first_version_goes_on(first_version, settings, tmp_pat
         assert run_verification(workspace).problems == ()
         assert run_training(workspace).version != made["version"]
         assert run_verification(workspace).problems == ()
+    period = settings.audit.model_copy(update={"keep_days": 1e-9, "keep_open_days": 1e-9})
+    with open_workspace(settings.model_copy(update={"audit": period})) as workspace:
+        assert run_prune(workspace).nodes == made["evaluated"] + 20
+        assert run_verification(workspace).problems == ()
+        assert set(predictions.evaluated_keys(workspace.store, workspace.project)) == set(after)
