@@ -61,9 +61,15 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
         "record": record_of(explanation) if explanation else [],
         "state": describe_class(explanation) if explanation else "",
         "removed": _describe_removal(explanation),
+        "own_levels": explanation is not None and _has_own_levels(explanation),
         "hint": hint,
         "figures": [],
     }
+
+
+def _has_own_levels(explanation: Explanation) -> bool:
+    """Whether some class was compared with another level than alpha."""
+    return any(level not in (None, explanation.alpha) for level in explanation.levels.values())
 
 
 def _describe_removal(explanation: Explanation | None) -> str:
