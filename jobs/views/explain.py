@@ -313,10 +313,10 @@ def describe_removal(removed_ns: int) -> str:
     """Say what retention removed of a node, and when.
 
     >>> describe_removal(0)
-    'scores and p-values of excluded classes were removed by retention, 1970-01-01 00:00:00Z'
+    'scores and p-values not shown in the graph were removed by retention, 1970-01-01 00:00:00Z'
     """
     return (
-        "scores and p-values of excluded classes were removed by retention, "
+        "scores and p-values not shown in the graph were removed by retention, "
         f"{format_time(removed_ns)}"
     )
 

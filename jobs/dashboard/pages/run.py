@@ -121,7 +121,7 @@ def _describe_removal(queries: ProjectQueries, seq: int) -> str:
     if removed is None:
         return ""
     return (
-        f"Scores, p-values of excluded classes and {removed.entries:,} rows of the worklist were "
+        f"Scores, p-values not shown in the graph and {removed.entries:,} worklist rows were "
         f"removed by retention ({removed.keep_days:g} days), {format_time(removed.at_ns)}."
     )
 
