@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ringfence.connector.errors import ConfigError, RingfenceError
+from ringfence.connector.errors import ConfigError, RingfenceError, StoreError
 from ringfence.connector.keys import decode_key, typed_candidates
 from ringfence.connector.neo4j.neighbours import neighbours_of
 from ringfence.connector.neo4j.read.example_queries import EVALUATED_NODES
-from ringfence.connector.records import NoticedLabel, Run, Threshold
+from ringfence.connector.records import NoticedLabel, Run, StoredPrediction, Threshold
 from ringfence.connector.store.lifecycle.activations import states_of
 from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.nodes import (
@@ -180,8 +180,7 @@ def explain(
     if prediction is None or run is None:
         return None
     names = class_names(queries.store, queries.project)[run.model]
-    on_record = zip(names, prediction.p_values, strict=True)
-    p = {name: value for name, value in on_record if value == value}  # NaN: removed
+    p = _p_on_record(names, prediction)
     removed = removal_of(queries.store, queries.project, run.seq)
     judges = _judges(queries, run, prediction.band)
     bars = [
@@ -210,6 +209,18 @@ def explain(
         removed_ns=None if removed is None else removed.at_ns,
         levels={name: _judge_of(judges, name)[0] for name in names},
     )
+
+
+def _p_on_record(names: Sequence[str], stored: StoredPrediction) -> dict[str, float]:
+    """P-values by class, without those that retention removed; an edited row is an error."""
+    p = {name: value for name, value in zip(names, stored.p_values, strict=False) if value == value}
+    if len(names) != len(stored.p_values) or not set(stored.classes) <= set(p):
+        raise StoreError(
+            found=f"the row of node {stored.node_key} in the audit store is not as it was decided",
+            needed="a p-value for every class of its set",
+            next_step="ringfence verify",
+        )
+    return p
 
 
 def _judges(queries: ProjectQueries, run: Run, band: str | None) -> list[Threshold]:

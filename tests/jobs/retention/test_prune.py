@@ -294,6 +294,14 @@ def test_the_audit_pack_says_what_retention_did(pruned, tmp_path):
     assert len(rows) == 3
 
 
+def test_a_row_that_was_edited_by_hand_is_an_error_in_words(made):
+    store, _ = made
+    with store.transaction() as connection:
+        connection.execute(text("""UPDATE prediction SET p_values = '{"of"\\:3}'"""))
+    with pytest.raises(StoreError, match="is not as it was decided"):
+        explain(ProjectQueries(store, "p"), "account 3-3")
+
+
 @pytest.mark.parametrize("days", [-1, math.inf, math.nan, "soon"])
 def test_a_period_that_is_none_is_refused(days):
     with pytest.raises(ValidationError):
