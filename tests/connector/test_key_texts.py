@@ -19,7 +19,7 @@ def column(keys, rows):
 
 
 @given(TEXTS, st.randoms(use_true_random=False))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_a_column_is_its_texts_and_sorts_like_them(texts, chance):
     keys = [f"s:{text}" for text in texts]
     rows = list(range(len(keys)))

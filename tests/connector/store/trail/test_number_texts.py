@@ -39,7 +39,7 @@ def test_numbers_of_every_size_and_rows_of_several():
 
 
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=20))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_any_numbers(values):
     same(values)
 
