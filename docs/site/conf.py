@@ -22,8 +22,16 @@ release = version = __version__
 
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-include_patterns = ["*.md", "docs/*.md", "docs/*/*.md"]
-exclude_patterns = [".*", "build", "dist", "tests", "benchmarks", "docs/reproduction/**/cache"]
+include_patterns = ["*.md", "docs/*.md", "docs/*/*.md", "docs/reproduction/*/*.md"]
+exclude_patterns = [
+    ".*",
+    "build",
+    "dist",
+    "tests",
+    "benchmarks",
+    "docs/reproduction/cache",
+    "docs/reproduction/*/cache",
+]
 nitpicky = True
 highlight_language = "none"
 suppress_warnings = ["misc.highlighting_failure"]  # newer Cypher than Pygments knows
