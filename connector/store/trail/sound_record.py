@@ -23,6 +23,8 @@ from ringfence.connector.store.tables import audit, model
 from ringfence.connector.store.trail.rotation import is_sealed
 from ringfence.connector.store.writer import Writer
 
+CANDIDATE_MARK = '"state":"candidate"'  # of a training that took nothing into use
+
 
 def require_sound_record(writer: Writer) -> None:
     """Raise `StoreError` with what differs; a project without a model has nothing to differ."""
@@ -53,13 +55,15 @@ def _refuse(difference: str | None) -> None:
         )
 
 
-def newest_of_kind(connection: Connection, project: str, kind: str, like: str = "%") -> Any:
-    """Return the newest entry of a kind whose body is `like` a pattern; None without one.
+def newest_of_kind(
+    connection: Connection, project: str, kind: str, like: str = "%", unlike: str = ""
+) -> Any:
+    """Return the newest entry of a kind whose body is `like` one pattern and `unlike` another.
 
     Bodies are canonical JSON: a text inside one has its quotes escaped and can't look like this.
     """
     entries = select(audit).where(audit.c.project == project, audit.c.body.like(like))
-    query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'))
+    query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'), audit.c.body.not_like(unlike))
     return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
 
 
@@ -81,8 +85,10 @@ def _activation_difference(connection: Connection, project: str, key: bytes) -> 
     active = active_version(connection, project)
     mark = f"%{SEALED_MARK}%"
     body, difference = _newest_sealed(connection, project, key, "%", mark)
-    if body is None and difference is None:  # in older versions every training did
-        body, difference = _newest_sealed(connection, project, key, "trained")
+    if body is None and difference is None:  # in older versions, without states, every training did
+        body, difference = _newest_sealed(
+            connection, project, key, "trained", unlike=f"%{CANDIDATE_MARK}%"
+        )
     if difference is not None:
         return difference
     if body is None:
@@ -117,13 +123,13 @@ def _model_difference(connection: Connection, project: str, key: bytes, version:
 
 
 def _newest_sealed(
-    connection: Connection, project: str, key: bytes, kind: str, like: str = "%"
+    connection: Connection, project: str, key: bytes, kind: str, like: str = "%", unlike: str = ""
 ) -> tuple[dict[str, Any] | None, str | None]:
     """Return the body of the newest entry of a kind, or what is wrong with that entry.
 
     Both are None where the chain has no such entry.
     """
-    entry = newest_of_kind(connection, project, kind, like)
+    entry = newest_of_kind(connection, project, kind, like, unlike)
     if entry is None:
         return None, None
     if not is_sealed(connection, project, entry, key):
