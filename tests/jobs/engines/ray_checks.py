@@ -217,25 +217,15 @@ def check_refusals(folder):
     return {"memory": said, "inside": told}
 
 
-def check_driver(folder, method, who="driver"):
-    """The command itself, or the raylet beside it, is killed inside a pass."""
+def check_driver(folder, method):
+    """The command itself is killed inside a pass; nothing is printed after that."""
     before = set(processes())
     engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
     project = project_at(folder)
     workers = engine.open_workers(folder / "sage" / "ray")
     print(json.dumps(sorted(set(processes()) - before) + workers.processes), flush=True)
     engine.dies_at, engine.strike = method, kill_driver
-    if who == "raylet":
-        engine.strike = lambda _watched, _number: kill_raylet(engine)
     project.differing(engine, np.arange(project.mirror.size))
-
-
-def kill_raylet(engine):
-    for process in processes():
-        words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
-        named = any(bytes(engine._scratch) in word for word in words)
-        if named and words[0].endswith(b"/raylet"):
-            os.kill(process, signal.SIGKILL)
 
 
 def check_local(folder):
