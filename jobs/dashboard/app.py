@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ringfence import __version__
+from ringfence.connector.errors import RingfenceError
 from ringfence.jobs.dashboard import api, page_routes, routes
 from ringfence.jobs.dashboard.context import Dashboard
 
@@ -31,11 +32,17 @@ def create_app(dashboard: Dashboard) -> FastAPI:
     app.middleware("http")(dashboard.guard)
     app.add_exception_handler(HTTPException, _refused)
     app.add_exception_handler(RequestValidationError, _unreadable)
+    app.add_exception_handler(RingfenceError, _failed)
     return app
 
 
 async def _refused(request: Request, error: Exception) -> Response:
     return routes.refused(request, error)
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    """An error that ringfence has words for, such as a row of the record that was edited."""
+    return routes.refused(request, HTTPException(500, str(error)))
 
 
 async def _unreadable(request: Request, error: Exception) -> Response:

@@ -3,8 +3,10 @@
 import re
 
 import pytest
+from sqlalchemy import text
 
 from ringfence.jobs.dashboard.pages import PAGES
+from ringfence.jobs.samples.audit_store import Plan
 from tests.dashboard.conftest import open_site, settings_at
 from tests.dashboard.states import STATES
 
@@ -96,6 +98,21 @@ def test_an_empty_project_says_what_to_type_next(tmp_path):
         trail = empty.ask("/trail").body.decode()
         assert "Nothing is on record yet" in trail
         assert "elsewhere" not in trail
+
+
+def test_a_row_that_was_edited_by_hand_is_told_in_words_on_page_and_api(tmp_path):
+    with open_site(settings_at(tmp_path), Plan(runs=2, per_run=20)) as site:
+        address = site.node_path
+        assert site.ask(address).status == 200
+        with site.dashboard.store.transaction() as connection:
+            connection.execute(text("""UPDATE prediction SET p_values = '{"of"\\:3}'"""))
+        page, answer = site.ask(address), site.ask(address.replace("/node", "/api/v1/nodes"))
+        for told in (page, answer):
+            assert told.status == 500
+            assert b"is not as it was decided" in told.body
+            assert b"ringfence verify" in told.body
+        assert b"Back to Today" in page.body
+        assert site.ask("/").status == 200
 
 
 def test_pages_stay_small_whatever_a_project_holds(state):
