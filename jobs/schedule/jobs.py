@@ -59,8 +59,8 @@ JOBS: dict[str, Job] = {
         Job(
             "prune",
             "15 5 * * *",
-            "When to remove the details of runs that are older than `[audit] keep_days`; it does "
-            "nothing where that is 0.",
+            "When to remove the details of runs that are older than `[audit] keep_days`; "
+            "there is no such job where that is 0.",
         ),
         Job("report", "", "When to write the report."),
         Job(

@@ -10,8 +10,13 @@ from ringfence.jobs.schedule.triggers import Trigger, parse_trigger
 
 
 def configured_times(settings: Settings) -> dict[str, str]:
-    """Return the configured time of each job that is switched on."""
+    """Return the configured time of each job that is switched on and has something to do.
+
+    Without `[audit] keep_days` nothing is ever pruned, so that job is left out.
+    """
     times = {job: settings.schedule.time_of(job) for job in JOBS}
+    if not settings.audit.keep_days:
+        times.pop("prune")
     return {job: time for job, time in times.items() if time}
 
 

@@ -255,5 +255,8 @@ def test_the_plan_can_be_shown_and_one_project_is_named_once(tmp_path):
     plan = json.loads(CliRunner().invoke(app, arguments).stdout)
     assert [row["job"] for row in plan] == ["score", "audit", "reconcile", "verify"]
     assert plan[2]["next"][0][11:16] == "03:30"
+    file.write_text(file.read_text() + "\n[audit]\nkeep_days = 400")
+    plan = json.loads(CliRunner().invoke(app, arguments).stdout)
+    assert plan[-1]["job"] == "prune"
     twice = CliRunner().invoke(app, [*arguments, "--config", str(file)])
     assert "one file per project" in str(twice.exception)
