@@ -11,6 +11,7 @@ import secrets
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,7 @@ NODES, WIDTH, HIDDEN, CLASSES = 50_000, 6, 8, 3
 METHODS = ("open", "update", "mark_stale", "needs", "give", "compute_second", "outputs", "seal")
 QUICK_DEATHS = {  # a node that is gone is missed within seconds
     "RAY_health_check_initial_delay_ms": "0", "RAY_health_check_period_ms": "500",
-    "RAY_health_check_timeout_ms": "1000", "RAY_health_check_failure_threshold": "2",
+    "RAY_health_check_failure_threshold": "3",
 }  # fmt: skip
 rng = np.random.default_rng(0)
 
@@ -136,8 +137,17 @@ def check_lost_node(engine, folder, cluster, node):
             break
         os.kill(workers.processes[0], signal.SIGKILL)
         workers.revive()
-    engine.dies_at = "compute_second"
-    engine.strike = lambda _watched, _number: cluster.remove_node(node, allow_graceful=False)
+    there = [process for process in workers.processes if parent_of(process) in of_node]
+    assert there, "no worker came to the node that dies"
+
+    def strike(_watched, _number):
+        cluster.remove_node(node, allow_graceful=False)
+        for _ in range(240):  # a worker follows its raylet a moment later
+            if not any(Path(f"/proc/{process}").exists() for process in there):
+                break
+            time.sleep(0.25)
+
+    engine.dies_at, engine.strike = "compute_second", strike
     differing, sentence = project.differing(engine, np.arange(project.mirror.size))
     return [differing, engine.lost - lost, sentence]
 
