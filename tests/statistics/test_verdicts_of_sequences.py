@@ -63,20 +63,20 @@ def well():
     return [audited(seed) for seed in range(SEQUENCES)]
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_who_looks_after_every_run_is_told_broken_in_one_of_a_hundred_sequences_at_most(well):
     alarmed = [any(row.verdict == "broken" for row in rows) for rows in of_slice(well, "total")]
     assert sum(alarmed) <= at_most(ANYTIME_DELTA, SEQUENCES)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_peeking_with_the_band_of_a_single_look_cries_wolf(well):
     """The negative control: the same sequences and looks, by the p-value of one look."""
     alarmed = [any(row.p_value < BROKEN_P for row in rows) for rows in of_slice(well, "total")]
     assert sum(alarmed) > at_most(ANYTIME_DELTA, SEQUENCES)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_one_look_at_one_run_says_watch_and_broken_as_often_as_stated(well):
     for look in (0, RUNS - 1):
         verdicts = [rows[look].verdict for rows in of_slice(well, "run")]
@@ -84,7 +84,7 @@ def test_one_look_at_one_run_says_watch_and_broken_as_often_as_stated(well):
         assert SEQUENCES - verdicts.count("kept") <= at_most(WATCH_P, SEQUENCES)
 
 
-@pytest.mark.slow
+@pytest.mark.statistics
 def test_a_model_that_loses_its_grip_half_way_is_called_broken_and_by_which_bound():
     sequences = [audited(seed, shift_from=HALF) for seed in range(SHIFTED)]
     totals = of_slice(sequences, "total")

@@ -18,7 +18,7 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from tests.jobs.integrity.graph_edits import GRAPH_EDITS, MOVES, PICK, TAKE
 from tests.jobs.integrity.sample_record import drop_triggers
-from tests.stores import postgresql_later, sqlite
+from tests.stores import sqlite
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,7 @@ def problems_after(workspace, driver, query):
             transaction.close()
 
 
-@postgresql_later
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_edit_of_the_graph_is_found_and_named(audited, neo4j_driver):
     (row,) = audited.graph.read(PICK + "RETURN n.id AS id", project="test")
     assert run_verification(audited).problems == ()

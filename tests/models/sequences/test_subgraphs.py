@@ -76,11 +76,13 @@ def z_of(values):
     return (values.mean() - EXPECTED) / (values.std(ddof=1) / np.sqrt(len(values)))
 
 
+@pytest.mark.statistics
 @pytest.mark.parametrize("way", ["vote", "average"])
 def test_the_vote_and_the_average_cover_as_promised(way, coverage):
     assert abs(z_of(coverage[way])) < norm.isf(LEVEL / 2)
 
 
+@pytest.mark.statistics
 def test_the_union_covers_too_much_and_the_intersection_too_little(coverage):
     assert z_of(coverage["union"]) > norm.isf(LEVEL / 2)
     assert z_of(coverage["intersection"]) < -norm.isf(LEVEL / 2)
