@@ -7,6 +7,7 @@ it where the command is killed.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import secrets
 import shutil
@@ -18,7 +19,7 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ringfence.connector.errors import ConfigError, ServerError
 from ringfence.connector.hosts import is_loopback
@@ -28,6 +29,7 @@ from ringfence.jobs.engines.partitioned import PartitionedEngine
 from ringfence.jobs.engines.workers import Workers
 
 WORKERS = "ringfence.jobs.engines.ray_workers"
+SCRATCH, LOCK = "rf-ray-", "lock"  # short, since Ray's sockets have their paths below it
 PROCESSES = Path("/proc")
 # Ray's switch for systems whose firewall asks: addresses are those of loopback, none is reachable.
 ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -49,6 +51,7 @@ class RayEngine(PartitionedEngine):
         self._workers: Any = None
         self._ray: Any = None
         self._scratch: Path | None = None
+        self._held: IO[bytes] | None = None
 
     def open_workers(self, folder: Path) -> Workers:
         """Return the actors of a project."""
@@ -76,6 +79,9 @@ class RayEngine(PartitionedEngine):
             _end_processes(self._scratch)
             shutil.rmtree(self._scratch, ignore_errors=True)
             self._scratch = None
+        if self._held is not None:
+            self._held.close()
+            self._held = None
 
     def _connect(self) -> None:
         """Ray reads its environment when it is imported, so it is set before."""
@@ -83,7 +89,8 @@ class RayEngine(PartitionedEngine):
         if not settings.address:
             wanted |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": secrets.token_hex(32)}
             wanted |= ON_LOOPBACK
-            self._scratch = Path(tempfile.mkdtemp(prefix="rf-ray-"))
+            remove_left_behind(Path(tempfile.gettempdir()))
+            self._scratch, self._held = make_scratch()
         elif is_loopback(settings.address.rpartition(":")[0]):
             wanted |= ON_LOOPBACK  # Ray would look for a head at this machine's outer address
         for name, value in wanted.items():
@@ -107,6 +114,25 @@ def _name_of(folder: Path) -> str:
     """A name that no other project has which shares the disk of a worker."""
     owner = zlib.crc32(f"{socket.gethostname()}:{folder.resolve()}".encode())
     return f"{folder.parent.name}-{folder.name}-{owner:08x}"
+
+
+def make_scratch() -> tuple[Path, IO[bytes]]:
+    """Make a folder for a cluster's files; its lock is held while this process lives."""
+    folder = Path(tempfile.mkdtemp(prefix=SCRATCH))
+    held = (folder / "new").open("wb")
+    fcntl.flock(held, fcntl.LOCK_EX)
+    (folder / "new").rename(folder / LOCK)  # nobody sees it unlocked
+    return folder, held
+
+
+def remove_left_behind(temporary: Path) -> None:
+    """Remove what clusters of commands that were killed left: a folder whose lock nobody holds."""
+    for lock in temporary.glob(f"{SCRATCH}*/{LOCK}"):
+        with suppress(OSError), lock.open("r+b") as file:
+            if not lock.parent.is_symlink():
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                _end_processes(lock.parent)
+                shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _end_processes(scratch: Path) -> None:

@@ -110,7 +110,7 @@ def require_calibration_of_all(terms: PromiseTerms, manifest: Mapping[str, Any])
         f"{', '.join(manifest['calibration_shares'])}) have a larger share of its calibration "
         "nodes than of all nodes",
         needed="calibration nodes that are like the nodes to evaluate",
-        next_step='ringfence train   (or keep promise = "class")',
+        next_step='ringfence train, then promote what it trained   (or keep promise = "class")',
     )
 
 

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+import tempfile
 
 import numpy as np
 
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines import registry
+from ringfence.jobs.engines.ray_engine import make_scratch, remove_left_behind
 from ringfence.jobs.scoring import inference
 from tests.jobs.scoring.test_inference import MAPPING, Line
 
@@ -44,3 +46,19 @@ def test_engines_end_with_the_last_one_that_holds_them():
             one = registry.engine_of(EngineSettings())
         assert registry.engine_of(EngineSettings()) is one  # another job goes on with it
     assert not registry._open
+
+
+def test_folders_of_killed_commands_are_removed_and_those_in_use_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    used, held = make_scratch()
+    left, ended = make_scratch()
+    (left / "session").mkdir()
+    ended.close()  # as the end of a process does
+    (tmp_path / "rf-ray-of-somebody-else").mkdir()
+    remove_left_behind(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        [used.name, "rf-ray-of-somebody-else"]
+    )
+    held.close()
+    remove_left_behind(tmp_path)
+    assert not used.exists()
