@@ -26,6 +26,7 @@ from ringfence.jobs.engines.workers import WorkerLost
 
 MEGABYTE = 1 << 20
 START_SECONDS = 120.0
+LOOK_SECONDS = 10.0  # between two looks at whether this machine is still of the cluster
 STATUS = Path("/proc/self/status")
 
 
@@ -50,6 +51,28 @@ def connect(settings: EngineSettings, scratch: Path | None) -> None:
 def disconnect() -> None:
     """Leave the cluster; one that was started here ends."""
     ray.shutdown()
+
+
+def require_own_node() -> None:
+    """Raise `ServerError` where Ray's process on this machine is gone: nobody would answer."""
+    try:
+        alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
+    except (RayError, RuntimeError, OSError):
+        alive = set()
+    if ray.get_runtime_context().get_node_id() not in alive:
+        raise ServerError(
+            found="Ray's process on this machine (its raylet) died, so workers can't be reached",
+            needed="a raylet that lives through the pass (the system ends it if memory is short)",
+            next_step="ringfence score   (goes on from what is on record)",
+        )
+
+
+def _wait_for(handles: list[Any]) -> list[Any]:
+    while True:
+        try:
+            return list(ray.get(handles, timeout=LOOK_SECONDS))
+        except GetTimeoutError:
+            require_own_node()
 
 
 class RayWorkers:
@@ -78,7 +101,7 @@ class RayWorkers:
     def get(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for answers; raise `WorkerLost` where one will never come."""
         try:
-            return list(ray.get(list(handles)))
+            return _wait_for(list(handles))
         except RayTaskError as error:
             if isinstance(error.cause, RingfenceError):
                 raise error.cause from None
@@ -104,6 +127,7 @@ class RayWorkers:
 
     def revive(self) -> None:
         """Replace the actors that don't answer."""
+        require_own_node()
         for number, actor in enumerate(self._actors):
             try:
                 ray.get(actor.pid.remote(), timeout=START_SECONDS)

@@ -238,6 +238,31 @@ def check_driver(folder, method):
     project.differing(engine, np.arange(project.mirror.size))
 
 
+def check_own_raylet(folder):
+    """The raylet beside the command is killed inside a pass, and is known to be dead: the error."""
+    engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
+    project = project_at(folder)
+
+    def strike(_watched, _number):
+        for process in processes():
+            words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
+            if words[0].endswith(b"/raylet") and any(bytes(engine._scratch) in w for w in words):
+                os.kill(process, signal.SIGKILL)
+        while any(one["Alive"] for one in sys.modules["ray"].nodes()):
+            time.sleep(0.25)
+
+    engine.dies_at, engine.strike = "compute_second", strike
+    try:
+        project.differing(engine, np.arange(project.mirror.size))
+    except ServerError as error:
+        told = str(error)
+    engine.close()
+    engine.dies_at = ""
+    differing, sentence = project.differing(engine, np.arange(project.mirror.size))
+    engine.close()
+    return [told, differing, sentence]
+
+
 def check_local(folder):
     """A cluster that ringfence starts and ends: a pass, and what was left open before it."""
     before = set(processes())
@@ -269,6 +294,7 @@ def processes():
 
 
 CHECKS = {
+    "own_raylet": check_own_raylet,
     "cluster": check_cluster, "every_call": check_every_call, "spilled": check_spilled,
     "local": check_local, "refusals": check_refusals, "driver": check_driver,
 }  # fmt: skip

@@ -101,6 +101,14 @@ def test_a_command_killed_inside_a_pass_leaves_no_process_and_the_next_one_is_ri
 
 
 @pytest.mark.long
+def test_a_raylet_killed_beside_the_command_ends_the_pass_in_words(tmp_path):
+    told, differing, sentence = told_by(tmp_path, "own_raylet")
+    assert "raylet) died" in told
+    assert differing == 0
+    assert "2 of 2 partitions were filled" in sentence
+
+
+@pytest.mark.long
 def test_a_worker_short_of_memory_and_a_client_without_the_token_are_refused(tmp_path):
     told = told_by(tmp_path, "refusals")
     refused = "a worker needs more than 10 MB of memory"
