@@ -126,10 +126,13 @@ def make_scratch() -> tuple[Path, IO[bytes]]:
 
 
 def remove_left_behind(temporary: Path) -> None:
-    """Remove what clusters of commands that were killed left: a folder whose lock nobody holds."""
+    """Remove what this user's killed commands left of clusters: folders whose lock nobody holds.
+
+    A folder that another user made is let alone: its name could be the beginning of a live one's.
+    """
     for lock in temporary.glob(f"{SCRATCH}*/{LOCK}"):
         with suppress(OSError), lock.open("r+b") as file:
-            if not lock.parent.is_symlink():
+            if lock.parent.lstat().st_uid == os.getuid() and not lock.parent.is_symlink():
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _end_processes(lock.parent)
                 shutil.rmtree(lock.parent, ignore_errors=True)

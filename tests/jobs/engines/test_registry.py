@@ -1,5 +1,6 @@
 """Engines by name: closed with the last project, and Ray only where it is asked for."""
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -60,5 +61,9 @@ def test_folders_of_killed_commands_are_removed_and_those_in_use_are_not(tmp_pat
         [used.name, "rf-ray-of-somebody-else"]
     )
     held.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "getuid", lambda: used.stat().st_uid + 1)
+        remove_left_behind(tmp_path)
+    assert used.exists()  # another user's
     remove_left_behind(tmp_path)
     assert not used.exists()
