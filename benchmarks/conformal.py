@@ -10,9 +10,10 @@ included. Where a library would need hours, a slice is timed and scaled up, and 
 
 u is an input here, since a node gets its u once in its life; what hashing it costs is a row of its
 own. `a run` is what the product does between the network's outputs and SQL, with 5,000 calibration
-nodes: it keeps the scores and p-values of all classes on record, so it can't skip them as the fused
-functions do. TorchCP and MAPIE draw their u inside. TorchCP is imported without its __init__,
-which pulls in language models and a package that has to be compiled.
+nodes, on one thread: `blocks` is what it does, `steps` the same over all rows at a time, and their
+bits are compared. It keeps the scores and p-values of all classes on record. TorchCP and MAPIE draw
+their u inside. TorchCP is imported without its __init__, which pulls in language models and a
+package that has to be compiled.
 """
 
 from __future__ import annotations
@@ -44,17 +45,11 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT / ".types")]
 sys.path += [str(ROOT / ".venv" / "bench")]  # where `make bench-conformal` puts TorchCP
 
-from ringfence.models.conformal.evaluate import (  # noqa: E402
-    NodeDegrees,
-    NodeScores,
-    Promise,
-    evaluate,
-)
-from ringfence.models.conformal.fused import aps_p_values, aps_sets  # noqa: E402
+from benchmarks.measuring import keep  # noqa: E402
+from benchmarks.outputs_to_sets import steps_of_a_run  # noqa: E402
 from ringfence.models.conformal.sets import p_values, prediction_sets, threshold  # noqa: E402
 from ringfence.models.hashing import uniforms  # noqa: E402
-from ringfence.models.scores import aps, aps_true, entropies, softmax64  # noqa: E402
-from ringfence.models.scores.node_scores import node_scores  # noqa: E402
+from ringfence.models.scores import aps, aps_true  # noqa: E402
 
 ALPHA = 0.1
 TASKS = ("sets", "p-values", "u", "a run")
@@ -105,62 +100,18 @@ def ours(data: Data) -> list[Row]:
     def calibrate() -> torch.Tensor:
         return aps_true(data.known, data.known_u, data.known_classes)
 
-    def fused() -> torch.Tensor:
-        return aps_sets(data.probabilities, data.u, threshold(calibrate(), ALPHA))
-
     def in_steps() -> torch.Tensor:
         scores = aps(data.probabilities, data.u)
         return prediction_sets(scores, threshold(calibrate(), ALPHA))
-
-    def fused_p() -> torch.Tensor:
-        return aps_p_values(calibrate(), data.probabilities, data.u)
 
     scores = aps(data.probabilities, data.u)
     known = calibrate()
     keys = [f"i:{i}" for i in range(len(data.u))]
     return [
-        Row("sets", "ringfence, fused", fused),
         Row("sets", "ringfence, aps + prediction_sets", in_steps),
-        Row("p-values", "ringfence, fused (from probabilities)", fused_p),
         Row("p-values", "ringfence, p_values (from scores)", lambda: p_values(known, scores)),
         Row("u", "ringfence, keyed hash of every key", lambda: uniforms(keys, 7, "score")),
     ]
-
-
-def product(nodes: int, classes: int, calibration: int) -> list[Row]:
-    """What a run does between the network's outputs and SQL: all is kept on record, so no step
-    of it can be left out; scores and p-values in one stratum, or in bands of degree."""
-    rng = np.random.default_rng(3)
-    logits = rng.standard_normal((nodes + calibration, classes), dtype=np.float32) * 2.0
-    u, degree = rng.random(len(logits)), rng.geometric(0.15, len(logits))
-    true = rng.integers(0, classes, calibration)
-    counts = NodeDegrees(degree[:calibration], degree[calibration:], np.bincount(degree))
-
-    def step(name: str, run: Callable[[], object]) -> Row:
-        return Row("a run", name, run)
-
-    def judged(rule: str) -> object:
-        scores = node_scores("APS", softmax64(logits), u, {})
-        known = scores[:calibration][np.arange(calibration), true]
-        given = NodeScores(known, scores[calibration:], known)
-        return evaluate(given, counts, Promise((ALPHA,), rule)).sets
-
-    chances = softmax64(logits)
-    scores = node_scores("APS", chances, u, {})
-    known = scores[:calibration][np.arange(calibration), true]
-    given = NodeScores(known, scores[calibration:], known)
-    return [
-        step("logits to sets, NodeEx", lambda: judged("NodeEx")),
-        step("logits to sets, bands of degree", lambda: judged("auto")),
-        step("of it softmax", lambda: softmax64(logits)),
-        step("of it APS scores of all classes", lambda: node_scores("APS", chances, u, {})),
-        step("of it p-values and sets, NodeEx",
-             lambda: evaluate(given, counts, Promise((ALPHA,), "NodeEx"))),
-        step("of it p-values and sets, bands",
-             lambda: evaluate(given, counts, Promise((ALPHA,), "auto"))),
-        step("beside it entropy", lambda: entropies(chances)),
-        step("reading the logits once", lambda: float(logits.sum())),
-    ]  # fmt: skip
 
 
 def bare_packages(*names: str) -> bool:
@@ -290,11 +241,8 @@ def check(data: Data, rows: list[Row]) -> None:
             found = torch.as_tensor(np.asarray(row.run())).bool()
             covered = found[nodes, data.classes].double().mean().item()
             row.note = f"covers {covered:.4f}, mean size {found.sum(1).double().mean().item():.3f}"
-    fused, steps = (r.run() for r in rows[:2])
-    p_fused, p_steps = (r.run() for r in rows[2:4])
-    if not (torch.equal(fused, steps) and torch.equal(p_fused, p_steps)):
-        raise AssertionError("the fused functions differ from the steps they stand for")
-    if not torch.equal(p_fused > ALPHA, fused):
+    sets, p = (rows[i].run() for i in range(2))
+    if not torch.equal(p > ALPHA, sets):
         raise AssertionError("sets from p-values differ from sets by threshold")
 
 
@@ -319,6 +267,11 @@ def table(rows: list[Row]) -> str:
             f"| {about}{best / first[row.task]:,.1f} | {memory} | {row.note} |"
         )
     return "\n".join(lines)
+
+
+def as_kept(row: Row) -> dict[str, object]:
+    best, median = min(row.seconds), statistics.median(row.seconds)
+    return {"step": row.name, "cpu_ms": best * 1e3, "median_ms": median * 1e3, "mb": row.peak_mb}
 
 
 def _is_ours(row: Row) -> bool:
@@ -348,7 +301,8 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     data = make_data(options.nodes, options.classes, options.calibration)
-    own = product(options.nodes, options.classes, min(options.calibration, 5_000))
+    steps = steps_of_a_run(options.nodes, options.classes, min(options.calibration, 5_000), ALPHA)
+    own = [Row(TASKS[-1], name, run) for name, run in steps]
     rows = own if options.product else [
         *ours(data), *torchcp(data), *mapie(data), *crepes(data), *own
     ]  # fmt: skip
@@ -364,6 +318,9 @@ def main() -> None:
             "TorchCP is not installed. uv pip install --no-deps --require-hashes "
             "--target .venv/bench -r requirements-bench.lock"
         )
+    if options.product:
+        size = {"nodes": options.nodes, "classes": options.classes}
+        keep("outputs_to_sets", [as_kept(row) for row in own], quick=options.nodes < 10**6, **size)
     if options.json:
         size = {k: getattr(options, k) for k in ("nodes", "classes", "calibration", "rounds")}
         kept = [{k: getattr(row, k) for k in KEPT} for row in rows]

@@ -143,7 +143,7 @@ def measure(nodes, relationships, width, attachment, names, batches, with_pyg=Tr
         tables = {"APS": empty_tables(plan, nodes + most)}
         forward(plan, graph, features, calibration, tables["APS"])  # the run before
         if name != "appnp":  # every pass of which is a full one
-            tables["DAPS"] = copied(tables["APS"])
+            tables["DAPS"] = empty_tables(plan, nodes + most)
             forward(plan, graph, features, neighbourhood(graph, calibration).rows, tables["DAPS"])
         base = {
             "nodes": nodes, "relationships": relationships, "features": width,

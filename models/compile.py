@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial, update_wrapper
 from typing import Any, Literal, TypeVar, cast
 
-__all__ = ["compiled", "inlined", "released"]
+__all__ = ["compiled", "inlined", "lowered", "released"]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Inline = Literal["never", "always"]
@@ -38,6 +38,14 @@ def released(function: Function) -> Function:
     return _later(function, "never", nogil=True)
 
 
+def lowered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let a function say which machine code a call of it becomes (an intrinsic of numba).
+
+    It takes numba's typing context and types, and is called by compiled functions alone.
+    """
+    return _later(function, "never", writes_code=True)
+
+
 class Kernel:
     """A function that numba will be given when the first one of all is called.
 
@@ -45,8 +53,11 @@ class Kernel:
     kind alone: so all of them are handed over at once, and take these objects' places there.
     """
 
-    def __init__(self, function: Callable[..., Any], inline: Inline, nogil: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], inline: Inline, nogil: bool, writes_code: bool
+    ) -> None:
         self.function, self.inline, self.nogil = function, inline, nogil
+        self.writes_code = writes_code
         self.dispatcher: Callable[..., Any] | None = None
         update_wrapper(self, function)
 
@@ -57,8 +68,10 @@ class Kernel:
         return cast("Callable[..., Any]", self.dispatcher)(*arguments)
 
 
-def _later(function: Function, inline: Inline, nogil: bool = False) -> Function:
-    kernel = Kernel(function, inline, nogil)
+def _later(
+    function: Function, inline: Inline, nogil: bool = False, writes_code: bool = False
+) -> Function:
+    kernel = Kernel(function, inline, nogil, writes_code)
     with _lock:
         _uncompiled.append(kernel)
     return cast("Function", kernel)
@@ -79,7 +92,10 @@ def _hand_over() -> None:
 
 def _compile(kernel: Kernel) -> Callable[..., Any]:
     from numba import njit
+    from numba.extending import intrinsic
 
+    if kernel.writes_code:
+        return cast("Callable[..., Any]", intrinsic(kernel.function))
     compile_it: Callable[..., Callable[..., Any]] = partial(
         njit, kernel.function, inline=kernel.inline, nogil=kernel.nogil
     )

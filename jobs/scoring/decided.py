@@ -78,8 +78,13 @@ def run_facts(
             "nonempty": settings.conformal.nonempty,
         },
         weights=terms.weights,
-        mean_size_naive=float((result.scores >= result.threshold_naive).sum(axis=1).mean()),
+        mean_size_naive=_mean_size(result.scores >= result.threshold_naive),
     )
+
+
+def _mean_size(sets: NDArray[np.bool_]) -> float:
+    """Classes per row, on average."""
+    return float(np.count_nonzero(sets) / len(sets))
 
 
 def _level(by_class: NDArray[np.float64], classes: Sequence[str]) -> float | dict[str, float]:

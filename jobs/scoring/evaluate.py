@@ -44,7 +44,7 @@ from ringfence.jobs.scoring.levels import (
 )
 from ringfence.jobs.scoring.monitor import Monitored, plan_monitoring, update_monitor
 from ringfence.jobs.scoring.promised_strata import NodesToCompare, choose_strata
-from ringfence.jobs.scoring.scored_rows import ScoreRows, score_rows
+from ringfence.jobs.scoring.scored_rows import ScoreRows, score_rows, threads_for
 from ringfence.jobs.scoring.shift import (
     columns_to_compare,
     compare_with_calibration,
@@ -192,6 +192,7 @@ def evaluate_rows(
         promise,
         drift,
         strata,
+        threads_for(scored.scores.size),
     )
     shift = compare_with_calibration(
         {"top probability": scored.top[:m], "entropy": scored.entropy[:m]},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,8 +18,9 @@ from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
 from ringfence.models.inference import InferenceGraph, neighbourhood
-from ringfence.models.scores import entropies, softmax64
-from ringfence.models.scores.node_scores import needs_neighbours, node_scores
+from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS
+from ringfence.models.scores.node_scores import needs_neighbours
+from ringfence.models.scores.outputs import score_outputs
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,12 @@ def score_rows(
     folder = workspace.tables if tables is None else tables
     engine = engine_of(workspace.settings.engine)
     passed = engine.outputs_at(folder, model, mirror, workspace.mapping, graph, rows)
-    probabilities = softmax64(passed.logits)
     u = uniforms_of(mirror, rows, model.manifest["seed"])
-    scores = node_scores(terms.score, probabilities, u, terms.score_options(), near)
-    own = probabilities if near is None else probabilities[near.places]
-    return ScoredRows(scores, passed.sentence, own.max(axis=1), entropies(own), passed.seconds)
+    options, threads = terms.score_options(), threads_for(passed.logits.size)
+    found = score_outputs(terms.score, passed.logits, u, options, near, threads)
+    return ScoredRows(found.scores, passed.sentence, found.top, found.entropy, passed.seconds)
+
+
+def threads_for(numbers: int) -> int:
+    """Return how many threads share so many numbers: one where more would cost more than help."""
+    return (os.cpu_count() or 1) if numbers > MIN_NUMBERS_FOR_THREADS else 1

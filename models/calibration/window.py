@@ -31,10 +31,14 @@ def newest(evaluated_in: Ints, draw: Floats, size: int) -> Mask:
     """
     if size < 1:
         raise ValueError(f"a window of {size} nodes; needed: at least 1")
-    order = np.lexsort((draw, -evaluated_in))
-    chosen = np.zeros(len(evaluated_in), np.bool_)
-    chosen[order[:size]] = True
-    return chosen
+    if len(evaluated_in) <= size:
+        return np.ones(len(evaluated_in), np.bool_)
+    oldest = np.partition(evaluated_in, -size)[-size]  # the run that the border falls into
+    chosen = evaluated_in > oldest
+    there = np.flatnonzero(evaluated_in == oldest)
+    lowest = np.argsort(draw[there], kind="stable")[: size - int(chosen.sum())]
+    chosen[there[lowest]] = True
+    return np.asarray(chosen)
 
 
 def newest_with_classes(

@@ -100,7 +100,12 @@ def band_numbers(lows: Ints, degrees: Ints) -> Ints:
     >>> band_numbers(np.array([0, 2, 5]), np.array([0, 1, 2, 9])).tolist()
     [0, 0, 1, 2]
     """
-    return np.asarray(np.searchsorted(lows, degrees, side="right") - 1, np.int64)
+    different = int(degrees.max(initial=-1)) + 1
+    if different >= len(degrees):
+        return np.asarray(np.searchsorted(lows, degrees, side="right") - 1, np.int64)
+    # fewer degrees than nodes: each of them is looked up once
+    of_degree = np.searchsorted(lows, np.arange(different), side="right") - 1
+    return np.asarray(of_degree[degrees], np.int64)
 
 
 def merge_bands(counts: Ints, least: int) -> Ints:
@@ -159,18 +164,22 @@ def band_strata(
     known, due = band_numbers(lows, calibration_degrees), band_numbers(lows, due_degrees)
     counts = np.bincount(known, minlength=len(lows))
     by_span: dict[tuple[int, int], list[Ints]] = {}
-    for band in np.unique(due).tolist():
+    # bands are few: a stable sort of small numbers puts the places of each side by side
+    sizes = np.bincount(due, minlength=len(lows))
+    order = np.argsort(due.astype(np.min_scalar_type(len(lows))), kind="stable")
+    places_of = np.split(order, np.cumsum(sizes)[:-1])
+    for band in np.flatnonzero(sizes).tolist():
         with_it = counts.copy()
         with_it[band] += 1
         unions = merge_bands(with_it, fewest_nodes(alpha))
         inside = np.flatnonzero(unions == unions[band])
         span = int(inside[0]), int(inside[-1])
-        by_span.setdefault(span, []).append(np.flatnonzero(due == band))
+        by_span.setdefault(span, []).append(places_of[band])
     return [
         Stratum(
             band_name(lows, first, last),
             np.flatnonzero((known >= first) & (known <= last)),
-            np.sort(np.concatenate(places)),
+            places[0] if len(places) == 1 else np.sort(np.concatenate(places)),
         )
         for (first, last), places in sorted(by_span.items())
     ]

@@ -15,6 +15,9 @@ from ringfence.models.arrays import Array, Floats
 #: Up to so many scores numpy is faster than loading the compiler.
 MAX_SCORES_FOR_NUMPY = 200_000
 
+#: Four buckets per score, which keep apart scores that lie close, as long as they fit near caches.
+MAX_WIDE_BUCKETS = 2**15
+
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
@@ -79,7 +82,7 @@ def make_lookup(ordered: Floats) -> Lookup | None:
     from ringfence.models.conformal.kernels.rank import PADDING_SCORES, fill_starts
 
     below = int(np.searchsorted(ordered, -np.inf, side="right"))
-    buckets = max(1, 2 * len(ordered) // 3)
+    buckets = max(1, 2 * len(ordered) // 3, min(4 * len(ordered), MAX_WIDE_BUCKETS))
     width = float(ordered[-1]) - float(ordered[below]) if below < len(ordered) else 0.0
     if not (0.0 < width < np.inf and buckets / width < np.inf):
         return None
@@ -89,3 +92,11 @@ def make_lookup(ordered: Floats) -> Lookup | None:
     )
     fill_starts(padded, below, lookup.low, lookup.scale, lookup.starts)
     return lookup
+
+
+def one_bucket(ordered: Floats) -> Lookup:
+    """Return one bucket that holds all sorted scores, whatever they are."""
+    from ringfence.models.conformal.kernels.rank import PADDING_SCORES
+
+    padded = np.concatenate((ordered, np.full(PADDING_SCORES, np.inf)))
+    return Lookup(padded, 0.0, 0.0, np.array([0, len(ordered)], np.uint32))

@@ -17,13 +17,13 @@ from numpy.typing import NDArray
 from ringfence.models.arrays import as_array
 from ringfence.models.calibration.shift_weights import shift_weights
 from ringfence.models.conformal.bands import EXPECTED_NODES, band_strata, cut_degrees
+from ringfence.models.conformal.judges import judge
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.conformal.strata import (
     Stratum,
     StratumThreshold,
     bands_of,
     one_stratum,
-    stratified_p_values,
     stratified_thresholds,
 )
 from ringfence.models.conformal.weights import edge_weights, with_drift
@@ -116,6 +116,7 @@ def evaluate(
     promise: Promise,
     drift: Floats | None = None,
     strata: Sequence[Stratum] | None = None,
+    workers: int = 1,
 ) -> Evaluation:
     """Return p-values and sets of the due nodes, calibrated on the graph as it is now.
 
@@ -125,10 +126,11 @@ def evaluate(
         promise: alphas, rule and levels.
         drift: weights of the calibration nodes in [0, 1] [n]; they multiply those of any rule.
         strata: who judges whom, where the rule alone does not say it (`rule_strata`).
+        workers: threads that share the due nodes.
     """
     chosen = rule_strata(promise, degrees, drift) if strata is None else strata
     levels = promise.level_table(scores.due.shape[1])
-    p = stratified_p_values(scores.known, scores.due, chosen)
+    p, sets = judge(scores.known, scores.due, chosen, levels, workers)
     found = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
     first = [one.threshold for one in found if one.alpha == promise.alphas[0]]
     used, n = chosen[0].weights if promise.shift else drift, len(scores.known)
@@ -139,7 +141,7 @@ def evaluate(
     return Evaluation(
         scores=scores.due,
         p_values=p,
-        sets=p[None, :, :] > levels[:, None, :],
+        sets=sets,
         levels=levels,
         bands=bands_of(chosen, len(scores.due)),
         thresholds=found,

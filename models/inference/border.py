@@ -1,11 +1,14 @@
 """Checks at the border of the compiled loops, which read whatever place they are told to.
 
 One look at each array that holds places (a millisecond per million of them): what would make a
-kernel read or write beside its arrays is an error here.
+kernel read or write beside its arrays is an error here. A graph's base is looked at once, however
+many late parts come to stand beside it: nobody writes to a base, so the least and the greatest
+number of its arrays are remembered for as long as these live.
 """
 
 from __future__ import annotations
 
+import weakref
 import zlib
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +26,9 @@ __all__ = ["check_graph", "check_tables", "check_wanted", "checksum"]
 WORD_BYTES = 8
 NEVER = -1
 
+#: Of arrays of bases that were looked at: the array, its least and its greatest number.
+_extents: dict[int, tuple[weakref.ref[NDArray[Any]], tuple[int, int]]] = {}
+
 
 def check_graph(graph: InferenceGraph) -> None:
     """Raise ValueError where a list of neighbours leads outside the graph."""
@@ -37,13 +43,15 @@ def check_graph(graph: InferenceGraph) -> None:
     _check_lists("removed offsets", gone.offsets, len(gone.others), len(gone.codes))
     _require(len(graph.altered.rows) == len(graph.altered.versions), "altered", "one version each")
     rows: dict[str, NDArray[Any]] = {
-        "others": graph.others, "late_nodes": graph.late_nodes, "late_others": graph.late_others,
+        "late_nodes": graph.late_nodes, "late_others": graph.late_others,
         "removed": gone.nodes, "altered": graph.altered.rows,
     }  # fmt: skip
     for name, places in rows.items():
         _check_range(name, places, 0, graph.size)
-    for name in ("codes", "late_codes"):
-        _check_range(name, getattr(graph, name), 0, 2 * len(graph.undirected))
+    codes = 2 * len(graph.undirected)
+    _check_range("late_codes", graph.late_codes, 0, codes)
+    _check_base("others", graph.others, 0, graph.size)
+    _check_base("codes", graph.codes, 0, codes)
     for name, nodes in (("late_nodes", graph.late_nodes), ("removed", gone.nodes)):
         _require(bool((nodes[1:] > nodes[:-1]).all()), name, "they don't ascend")
 
@@ -86,8 +94,28 @@ def _check_lists(name: str, offsets: NDArray[np.int64], *lengths: int) -> None:
 
 def _check_range(name: str, places: NDArray[Any], low: int, end: int) -> None:
     if len(places):
-        least, most = int(places.min()), int(places.max())
-        _require(low <= least and most < end, name, f"{least} to {most}, not {low} to {end - 1}")
+        _require_extent(name, _extent(places), low, end)
+
+
+def _check_base(name: str, places: NDArray[Any], low: int, end: int) -> None:
+    """As `_check_range`, of an array that nobody writes to: it is looked at once."""
+    if not len(places):
+        return
+    known = _extents.get(id(places))
+    if known is None or known[0]() is not places:
+        key = id(places)
+        seen = weakref.ref(places, lambda _: _extents.pop(key, None))
+        known = _extents[key] = (seen, _extent(places))
+    _require_extent(name, known[1], low, end)
+
+
+def _extent(places: NDArray[Any]) -> tuple[int, int]:
+    return int(places.min()), int(places.max())
+
+
+def _require_extent(name: str, extent: tuple[int, int], low: int, end: int) -> None:
+    least, most = extent
+    _require(low <= least and most < end, name, f"{least} to {most}, not {low} to {end - 1}")
 
 
 def _require(fits: bool, name: str, found: str) -> None:

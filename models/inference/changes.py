@@ -28,6 +28,7 @@ from ringfence.models.inference.messages import (
     messages_of,
     rescale_messages,
 )
+from ringfence.models.inference.pool import Pool
 from ringfence.models.inference.state import NEVER_COMPUTED, Tables
 
 __all__ = ["Change", "alone", "fill_first", "find_altered", "find_change"]
@@ -53,6 +54,7 @@ def find_change(
     tables: Tables,
     needed: Ints,
     new: bool,
+    pool: Pool,
 ) -> Change:
     """Bring the first table up to date, unless a whole pass will do that; say what follows."""
     if new:
@@ -60,7 +62,7 @@ def find_change(
     before, n = tables.rows, graph.size
     tables.computed[before:n] = NEVER_COMPUTED
     if isinstance(plan, MessagePlan):
-        return _find_messages(plan, graph, features, tables, needed)
+        return _find_messages(plan, graph, features, tables, needed, pool)
     altered = graph.altered.since(tables.version)
     if plan.first_width:
         for at in range(0, len(altered), TRANSFORM_ROWS):
@@ -75,17 +77,23 @@ def find_change(
 
 
 def _find_messages(
-    plan: MessagePlan, graph: InferenceGraph, features: Any, tables: Tables, needed: Ints
+    plan: MessagePlan,
+    graph: InferenceGraph,
+    features: Any,
+    tables: Tables,
+    needed: Ints,
+    pool: Pool,
 ) -> Change:
     """A node whose own relationships or features changed sends another message."""
     changed = stamp_altered(graph, graph.altered.rows, graph.altered.versions)
     touched = _touched(graph, changed, tables, tables.rows)
-    told = max_incoming(graph, touched) * len(needed) // max(graph.size, 1)  # about, for a start
-    cost = _cost(plan, graph, needed, touched, told)
+    reach = max_incoming(graph, touched)
+    told = reach * len(needed) // max(graph.size, 1)  # about, for a start
+    cost = _cost(plan, graph, needed, touched, told, reach)
     if cost.way == "full":
         return Change(needed, cost)
     known, tables.rows = tables.rows, graph.size
-    found = rescale_messages(plan, graph, features, tables, touched, needed, changed, known)
+    found = rescale_messages(plan, graph, features, tables, touched, needed, changed, known, pool)
     gathered = np.concatenate([found.own.rows, found.again])
     return Change(found.again, _cost(plan, graph, needed, gathered, len(found.senders)), found)
 
@@ -149,14 +157,21 @@ def fill_first(plan: InferencePlan, features: Any, tables: Tables, n: int) -> No
 
 
 def _cost(
-    plan: InferencePlan, graph: InferenceGraph, needed: Ints, gathered: Ints, exchanged: int = 0
+    plan: InferencePlan,
+    graph: InferenceGraph,
+    needed: Ints,
+    gathered: Ints,
+    exchanged: int = 0,
+    reach: int | None = None,
 ) -> Cost:
+    """What a pass moves; reach: incoming neighbours of ``gathered``, where they were counted."""
     if not plan.first_width:
         return Cost(len(gathered), max(graph.size, 1) * 3)
     per = plan.first_width
     mean = graph.entries // max(graph.size, 1)
-    reach = max_incoming(graph, gathered) + len(gathered) + 2 * exchanged
-    return Cost(reach * per + len(needed) * mean, (graph.entries + graph.size) * per)
+    near = max_incoming(graph, gathered) if reach is None else reach
+    moved = near + len(gathered) + 2 * exchanged
+    return Cost(moved * per + len(needed) * mean, (graph.entries + graph.size) * per)
 
 
 def alone(rows: Ints) -> Incoming:

@@ -111,13 +111,14 @@ def _forward(
     new = tables.version == NEVER_COMPUTED
     near = incoming(graph, wanted) if plan.first_width else alone(wanted)
     needed = np.flatnonzero(mark_rows(graph.size, np.concatenate([wanted, near.sources])))
-    change = find_change(plan, graph, features, tables, needed, new)
+    change = find_change(plan, graph, features, tables, needed, new, pool)
     if new or plan.reaches_everyone or change.cost.way == "full":
         everyone = incoming(graph, np.arange(graph.size))
         refreshed = _whole(plan, graph, features, everyone, tables, pool, needed)
         way: Way = "full"
     else:
-        refreshed, way = _refresh(plan, graph, features, tables, pool, change), "incremental"
+        refreshed = _refresh(plan, graph, features, tables, pool, change, needed)
+        way = "incremental"
     tables.computed[needed] = tables.version = graph.version
     if plan.reaches_everyone:
         logits = plan.outputs(everyone, tables.scale, tables.second, pool)[wanted]
@@ -133,12 +134,13 @@ def _refresh(
     tables: Tables,
     pool: Pool,
     change: Change,
+    needed: Ints,
 ) -> int:
     """Make the rows that changed; return how many."""
     rows = len(change.stale)
     if change.rescaled is not None and isinstance(plan, MessagePlan):
         change.rescaled.exchange(plan, tables, pool)
-        tables.give_slots(change.stale)
+        tables.give_slots(change.stale, needed)
         plan.second(change.rescaled.own, features, tables, pool)
         rows += len(change.rescaled.exchanged) + len(change.rescaled.own.rows)
     around = incoming(graph, change.stale) if plan.first_width else alone(change.stale)
@@ -163,7 +165,7 @@ def _whole(
         return len(stale)
     if isinstance(plan, MessagePlan):
         tables.forget_sums()
-        tables.give_slots(needed)
+        tables.give_slots(needed, needed)
     _refill(plan, graph, features, everyone, tables, pool)
     return graph.size
 

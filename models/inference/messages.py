@@ -21,7 +21,7 @@ from ringfence.models.inference.graph import (
     receivers,
 )
 from ringfence.models.inference.kernels import exchange as kernels
-from ringfence.models.inference.kernels.gcn import weigh
+from ringfence.models.inference.kernels.gcn import exchange_first, weigh
 from ringfence.models.inference.kernels.node_hash import hash_nodes
 from ringfence.models.inference.layers.base import MessagePlan
 from ringfence.models.inference.pool import Pool
@@ -38,8 +38,8 @@ class RescaledMessages:
 
     own: rows whose own relationships changed and whose sums can't take that, with their incoming
     neighbours. again: others that must be gathered again. exchanged: rows whose kept sums take the
-    change: ``offsets[r] .. offsets[r + 1]`` of `senders`, places in the messages `before` and
-    `after`, and of `actions`.
+    change: ``offsets[r] .. offsets[r + 1]`` of `senders`, places in `messages` (each the old one,
+    then the new), and of `actions`.
     """
 
     own: Incoming
@@ -48,14 +48,13 @@ class RescaledMessages:
     offsets: Ints
     senders: NDArray[np.int32]
     actions: NDArray[np.int8]
-    before: NDArray[np.float32]
-    after: NDArray[np.float32]
+    messages: NDArray[np.float32]
 
     def exchange(self, plan: MessagePlan, tables: Tables, pool: Pool) -> None:
         """Bring the kept sums up to date, and the rows that are made from them."""
         pool(
             kernels.exchange_messages, self.offsets, self.exchanged, self.offsets, self.senders,
-            self.actions, self.before, self.after, tables.scale, plan.bias, plan.onward,
+            self.actions, self.messages, tables.scale, plan.bias, plan.onward,
             tables.second, tables.slots, tables.sums,
         )  # fmt: skip
 
@@ -87,16 +86,16 @@ def rescale_messages(
     needed: Ints,
     changed: Ints,
     known: int,
+    pool: Pool,
 ) -> RescaledMessages:
     """Bring the messages of ``touched`` up to date; return what follows for ``needed``.
 
     changed int64 [n]: the version at which each node's message last changed. known: how many nodes
     there were in the last pass.
     """
-    around, before = incoming(graph, touched), tables.first[touched]
-    before[touched >= known] = 0  # nobody had a message of theirs
-    tables.scale[touched] = scale = degree_scale(around.counts())
-    tables.first[touched] = after = messages_of(plan, features[touched], scale)
+    around = incoming(graph, touched)
+    tables.scale[touched] = degree_scale(around.counts())
+    messages, loud = _exchange_first(plan, features, tables, touched, known, pool)
     by = around if graph.undirected.all() else receivers(graph, touched)
     waiting = mark_rows(graph.size, needed)
     usable = waiting & (tables.slots[: graph.size] > 0)
@@ -106,18 +105,51 @@ def rescale_messages(
     again = np.zeros(graph.size, np.bool_)
     again[_outdated(graph, tables, needed, changed)] = True
     counts = np.zeros(graph.size, np.int32)
-    pairs = (touched, by.offsets, by.sources)
-    kernels.count_exchanges(
-        *pairs, plan.exceeds_exact_range(after), waiting, usable, ways, counts, again
-    )
+    pairs = (touched, *_pairs(by, waiting))
+    kernels.count_exchanges(*pairs, loud, waiting, usable, ways, counts, again)
     exchanged, offsets = _receivers(counts, again)
     senders, actions = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int8)
     kernels.list_exchanges(*pairs, waiting, again, ways, partners, counts, senders, actions)
     own = again[touched]
     again[touched] = False
     return RescaledMessages(
-        around.take(own), np.flatnonzero(again), exchanged, offsets, senders, actions, before, after
+        around.take(own), np.flatnonzero(again), exchanged, offsets, senders, actions, messages
     )
+
+
+def _exchange_first(
+    plan: MessagePlan, features: Any, tables: Tables, rows: Ints, known: int, pool: Pool
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """Put the messages of rows into the first table; return old and new ones, who is too loud."""
+    messages = np.empty((len(rows), 2 * plan.first_width), np.float32)
+    loud = np.empty(len(rows), np.bool_)
+    given, places = features, rows
+    if not _is_plain(features):
+        given = np.ascontiguousarray(features[rows], np.float32)
+        places = np.arange(len(rows))
+    pool(
+        exchange_first, np.arange(len(rows) + 1), rows, places, given, plan.mean, plan.spread,
+        plan.into, tables.scale, plan.rounding_term, plan.exact_range, known, tables.first,
+        messages, loud,
+    )  # fmt: skip
+    return messages, loud
+
+
+def _is_plain(features: Any) -> bool:
+    """Whether the compiled loops can read rows where they stand, without a copy."""
+    return (
+        isinstance(features, np.ndarray)
+        and features.dtype == np.float32
+        and features.flags.c_contiguous
+        and features.flags.writeable  # else each kernel would be compiled once more
+    )
+
+
+def _pairs(by: Incoming, needed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Places of senders, and rows that are needed and hear them [m]."""
+    senders, hearing = (np.empty(len(by.sources) + 1, np.int32) for _ in range(2))
+    filled = kernels.find_pairs(by.offsets, by.sources, needed, senders, hearing)
+    return senders[:filled], hearing[:filled]
 
 
 def _compare_lists(

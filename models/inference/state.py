@@ -28,7 +28,7 @@ class Tables:
     the graph's version up to which the row of `second` is known to be right. GCN alone: slots int32
     [room]: 1 + the row of sums float64 [at most MAX_SUM_SLOTS, first_width] where the sum of a
     node's messages is kept, 0 for none · hashes uint64 [as sums]: of the neighbours in each sum.
-    `rows` of `first` are filled; `version` is that of `scale`; `used` slots were given away.
+    `rows` of `first` are filled; `version` is that of `scale`; slots above `used` hold no sum yet.
     """
 
     first: NDArray[np.float32]
@@ -64,14 +64,28 @@ class Tables:
             for name in TABLE_COLUMNS
         }
 
-    def give_slots(self, rows: NDArray[np.int64]) -> None:
-        """Give a slot to each of ``rows`` that has none; where they run out, all are taken back."""
+    def give_slots(self, rows: NDArray[np.int64], needed: NDArray[np.int64]) -> None:
+        """Give a slot to each of ``rows`` that has none and is about to be gathered.
+
+        Where slots run out, rows that are not ``needed`` now give theirs back; what is left then is
+        shared out, and rows that get none are gathered whenever they are needed.
+        """
         bare = rows[self.slots[rows] == 0]
-        if self.used + len(bare) > len(self.sums):
-            self.forget_sums()
-            bare = rows[: len(self.sums)]
-        self.slots[bare] = np.arange(self.used + 1, self.used + 1 + len(bare))
-        self.used += len(bare)
+        free = np.arange(self.used + 1, min(self.used + len(bare), len(self.sums)) + 1)
+        if len(free) < len(bare):
+            free = self._take_back(needed)
+        bare = bare[: len(free)]
+        self.slots[bare] = free[: len(bare)]
+        self.used = max(self.used, int(free[: len(bare)].max(initial=0)))
+
+    def _take_back(self, needed: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Leave slots to the needed rows alone; return all others."""
+        kept = self.slots[needed]
+        self.slots[:] = 0
+        self.slots[needed] = kept
+        taken = np.zeros(len(self.sums) + 1, np.bool_)
+        taken[kept] = True
+        return np.flatnonzero(~taken[1:]) + 1
 
 
 TABLE_COLUMNS: dict[str, type[np.generic]] = {

@@ -20,6 +20,7 @@ __all__ = [
     "TYPED_NETWORKS",
     "NetworkEntry",
     "attribution",
+    "has_layers",
     "inference_class",
     "name_of",
     "network_class",
@@ -73,6 +74,16 @@ def inference_class(name: str) -> type[InferencePlan] | None:
         return None
     found: type[InferencePlan] = _find(f"{LAYERS}.{entry.layers}")
     return found
+
+
+def has_layers(name: str) -> bool:
+    """Say whether a network is computed by inference layers, of one label or of several.
+
+    >>> has_layers("gcn"), has_layers("typed_sage"), has_layers("their.module:Net")
+    (True, True, False)
+    """
+    entry = (NETWORKS | TYPED_NETWORKS).get(name.lower())
+    return entry is not None and entry.layers is not None
 
 
 def network_class(name: str) -> type[torch.nn.Module] | None:

@@ -31,12 +31,17 @@ def all_scores(given: Array, u: Floats, extra: Floats) -> Floats:
     if given.size <= calibration_ranks.MAX_SCORES_FOR_NUMPY:
         check_probabilities(given)
         return -_costs(given, u, extra)
+    found = np.empty(given.shape)
+    fill_scores(given, u, extra, found)
+    return found
+
+
+def fill_scores(given: Array, u: Floats, extra: Floats, found: Floats) -> None:
+    """Write the scores of all classes [n, classes] by the compiled loops, whatever the size."""
     from ringfence.models.scores.kernels.adaptive import adaptive_scores
 
-    found = np.empty(given.shape)
     if adaptive_scores(given, u, extra, *_blocks(given), found):
         refuse_probabilities(given)
-    return found
 
 
 def true_scores(given: Array, u: Floats, extra: Floats, chosen: Array) -> Floats:
@@ -47,42 +52,6 @@ def true_scores(given: Array, u: Floats, extra: Floats, chosen: Array) -> Floats
 
     found = np.empty(len(given))
     if adaptive_true(given, u, chosen, extra, *_blocks(given), found):
-        refuse_probabilities(given)
-    return found
-
-
-def sets_of_probabilities(given: Array, u: Floats, extra: Floats, limits: Floats) -> Array:
-    """Library only: the sets {y : score >= limit}, bool [n, classes]; limits is [1] or [n]."""
-    if given.size <= calibration_ranks.MAX_SCORES_FOR_NUMPY:
-        return np.asarray(all_scores(given, u, extra) >= limits[:, None])
-    from ringfence.models.scores.kernels.adaptive import adaptive_sets
-
-    found = np.empty(given.shape, dtype=np.bool_)
-    if adaptive_sets(given, u, -limits, extra, *_blocks(given), found):
-        refuse_probabilities(given)
-    return found
-
-
-def p_values_of_probabilities(
-    given: Array, u: Floats, extra: Floats, ordered: Floats, table: Floats | None
-) -> Floats:
-    """Library only: p-values of all classes, float64 [n, classes]; table as in p_of_counts."""
-    lookup = (
-        None
-        if given.size <= calibration_ranks.MAX_SCORES_FOR_NUMPY
-        else calibration_ranks.make_lookup(ordered)
-    )
-    if lookup is None:
-        return calibration_ranks.p_of_counts(ordered, all_scores(given, u, extra), table)
-    from ringfence.models.scores.kernels.adaptive import adaptive_p_values
-
-    found, entries = np.empty(given.shape), np.empty(0) if table is None else table
-    pairs, rows = _blocks(given)
-    low, scale = lookup.low, lookup.scale
-    known, starts, total = lookup.ordered, lookup.starts, len(ordered) + 1.0
-    if adaptive_p_values(
-        given, u, extra, pairs, rows, known, low, scale, starts, entries, total, found
-    ):
         refuse_probabilities(given)
     return found
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringfence.models.arrays import Array
-from ringfence.models.scores.raps import raps, raps_true
+from ringfence.models.arrays import Array, Floats
+from ringfence.models.scores.raps import fill_raps, raps, raps_true
 
-__all__ = ["aps", "aps_true"]
+__all__ = ["aps", "aps_true", "fill_aps"]
 
 
 def aps(probabilities: Any, u: Any) -> Array:
@@ -37,3 +37,8 @@ def aps_true(probabilities: Any, u: Any, classes: Any) -> Array:
     array([-0.65])
     """
     return raps_true(probabilities, u, classes, penalty=0.0, k_reg=0)
+
+
+def fill_aps(probabilities: Floats, u: Floats, found: Floats) -> None:
+    """Write the APS scores of a block of rows, float64 [n, classes]."""
+    fill_raps(probabilities, u, found, penalty=0.0, k_reg=0)

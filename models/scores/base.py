@@ -21,6 +21,7 @@ from ringfence.models.arrays import Array, Floats, as_array, like
 __all__ = ["ConformityScore", "entropies", "softmax64"]
 
 ROWS_PER_BLOCK = 2_048
+TINY = np.finfo(np.float64).tiny  # stands for 0 under a logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,9 @@ class ConformityScore:
     all_classes: ``(probabilities [n, classes], u [n], **options) -> [n, classes]`` · true_class:
     ``(probabilities, u, classes [n], **options) -> [n]``, the same numbers for one class per node ·
     options: keywords that both need besides · needs_edges: whether one of them is ``edge_index`` ·
-    base: the score that is averaged with the neighbours' (`node_scores` does it at some nodes).
+    base: the score that is averaged with the neighbours' (`node_scores` does it at some nodes) ·
+    fill: ``(probabilities, u, found, **options)`` writes ``all_classes`` of a block of rows into
+    ``found`` [n, classes], checking nothing but the probabilities; None with a base.
     """
 
     name: str
@@ -39,6 +42,7 @@ class ConformityScore:
     options: tuple[str, ...] = ()
     needs_edges: bool = False
     base: str | None = None
+    fill: Callable[..., None] | None = None
 
 
 def softmax64(logits: Any) -> Array:
@@ -63,7 +67,7 @@ def entropies(probabilities: Floats) -> Floats:
     """
     found = np.empty(len(probabilities))
     for place, part in enumerate(_blocks(probabilities)):
-        logs = np.maximum(part, np.finfo(np.float64).tiny)
+        logs = np.maximum(part, TINY)
         np.log(logs, out=logs)
         logs *= part
         start = place * ROWS_PER_BLOCK

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.models.row_shares import share_rows
 from ringfence.models.scores.kernels.diffusion import DIGITS, diffuse
 
 __all__ = ["diffuse_scores"]
@@ -16,7 +17,12 @@ Floats = NDArray[np.float64]
 
 
 def diffuse_scores(
-    scores: Any, places: Ints, offsets: Ints, neighbours: Ints, diffusion: float
+    scores: Any,
+    places: Ints,
+    offsets: Ints,
+    neighbours: Ints,
+    diffusion: float,
+    workers: int = 1,
 ) -> Floats:
     """Return (1 - d) s(v) + d mean of s over the neighbours of v, at the wanted nodes.
 
@@ -30,21 +36,27 @@ def diffuse_scores(
         offsets: int64 [m + 1]. neighbours: int64, rows of ``scores``: those of wanted node i are
             ``neighbours[offsets[i] : offsets[i + 1]]`` (see `models.inference.neighbourhood`).
         diffusion: d in [0, 1]; 0 gives the scores back.
+        workers: threads that share the wanted nodes.
 
     >>> rows = [np.array(one, np.int64) for one in ([0, 2], [0, 2, 2], [1, 2])]
     >>> diffuse_scores([[-0.2], [-0.4], [-0.6]], *rows, diffusion=0.5).tolist()
     [[-0.35], [-0.6]]
     """
     own = np.ascontiguousarray(scores, np.float64)
-    if own.ndim != 2 or not np.isfinite(own).all():
+    largest = max(own.max(initial=0.0), -own.min(initial=0.0))  # NaN stays NaN
+    if own.ndim != 2 or not largest < np.inf:
         raise ValueError("scores are no [n, classes] of finite numbers, whose mean would be one")
     if not 0.0 <= diffusion <= 1.0:
         raise ValueError(f"diffusion = {diffusion}; needed: a number in [0, 1]")
     at, cuts, near = (np.ascontiguousarray(one, np.int64) for one in (places, offsets, neighbours))
     _check_places(len(own), at, cuts, near)
-    exponent = max(int(np.frexp(np.abs(own).max(initial=0.0))[1]), 1)
+    unit = 2.0 ** (max(int(np.frexp(largest)[1]), 1) - DIGITS)
     out = np.empty((len(at), own.shape[1]), np.float64)
-    diffuse(own, at, cuts, near, float(diffusion), 2.0 ** (exponent - DIGITS), out)
+    share_rows(
+        len(at),
+        workers,
+        lambda start, stop: diffuse(start, stop, own, at, cuts, near, float(diffusion), unit, out),
+    )
     return out
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ringfence.models.scores.diffusion import diffuse_scores
 from ringfence.models.scores.registry import score_named
 
-__all__ = ["Neighbours", "needs_neighbours", "node_scores"]
+__all__ = ["Neighbours", "needs_neighbours", "node_scores", "require_neighbours"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -69,7 +69,13 @@ def node_scores(
     score = score_named(name)
     if score.base is None:
         return np.asarray(score.all_classes(probabilities, u, **options))
-    if near is None:
-        raise ValueError(f"{name} mixes scores with those of neighbours; needed: who they are")
+    near = require_neighbours(name, near)
     own = np.asarray(score_named(score.base).all_classes(probabilities, u))
     return diffuse_scores(own, near.places, near.offsets, near.neighbours, options["diffusion"])
+
+
+def require_neighbours(name: str, near: Neighbours | None) -> Neighbours:
+    """Return who the neighbours are; refuse to go on with a score that needs them and has none."""
+    if near is None:
+        raise ValueError(f"{name} mixes scores with those of neighbours; needed: who they are")
+    return near

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ringfence.models.arrays import Array, as_classes, as_probabilities, as_uniforms, like
+from ringfence.models.arrays import Array, Floats, as_classes, as_probabilities, as_uniforms, like
 from ringfence.models.scores import adaptive
 
-__all__ = ["raps", "raps_true"]
+__all__ = ["fill_raps", "raps", "raps_true"]
 
 
 def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> Array:
@@ -46,3 +46,9 @@ def raps_true(probabilities: Any, u: Any, classes: Any, penalty: float, k_reg: i
     chosen = as_classes(classes, len(given), given.shape[1])
     scores = adaptive.true_scores(given, as_uniforms(u, len(given)), extra, chosen)
     return like(probabilities, scores)
+
+
+def fill_raps(probabilities: Floats, u: Floats, found: Floats, penalty: float, k_reg: int) -> None:
+    """Write the RAPS scores of a block of rows, float64 [n, classes]."""
+    extra = adaptive.penalties(probabilities.shape[1], penalty, k_reg)
+    adaptive.fill_scores(probabilities, u, extra, found)

@@ -8,13 +8,14 @@ import numpy as np
 
 from ringfence.models.arrays import (
     Array,
+    Floats,
     as_classes,
     as_probabilities,
     check_probabilities,
     like,
 )
 
-__all__ = ["tps", "tps_true", "tps_true_without_u", "tps_without_u"]
+__all__ = ["fill_tps", "tps", "tps_true", "tps_true_without_u", "tps_without_u"]
 
 
 def tps(probabilities: Any) -> Array:
@@ -50,3 +51,9 @@ def tps_without_u(probabilities: Any, u: Any) -> Array:
 def tps_true_without_u(probabilities: Any, u: Any, classes: Any) -> Array:
     """Return ``tps_true(probabilities, classes)``; u is taken and unused."""
     return tps_true(probabilities, classes)
+
+
+def fill_tps(probabilities: Floats, u: Floats, found: Floats) -> None:
+    """Write the TPS scores of a block of rows, float64 [n, classes]; u is taken and unused."""
+    check_probabilities(probabilities)
+    found[:] = probabilities

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ringfence.models.conformal.fused import aps_sets
 from ringfence.models.conformal.rank import rank
 from ringfence.models.conformal.sets import prediction_sets, threshold
 from ringfence.models.guarantee.law import coverage_p_value
@@ -76,11 +75,3 @@ def test_coverage_p_values_keep_their_level_and_find_an_alarm():
     for level in (0.01, 0.05, 0.2):
         assert stats.binomtest(int(np.sum(p <= level)), 2000, level, "greater").pvalue > FALSE_ALARM
     assert coverage_p_value(n, m, int(0.75 * m), alpha) < 0.01
-
-
-def test_fused_sets_cover_the_same_nodes():
-    for probabilities, classes, u in sequences(3, 200, 300, seed=9):
-        known = aps_true(probabilities[:200], u[:200], classes[:200])
-        limit = threshold(known, 0.1)
-        two_steps = prediction_sets(aps(probabilities[200:], u[200:]), limit)
-        assert (aps_sets(probabilities[200:], u[200:], limit) == two_steps).all()

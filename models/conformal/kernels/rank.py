@@ -19,7 +19,7 @@ from ringfence.models.arrays import Array, Floats
 from ringfence.models.compile import compiled, inlined
 
 PADDING_SCORES = 4  # +inf after the last score, for the comparisons that run past the end
-ONE, FOUR = np.uint32(1), np.uint32(PADDING_SCORES)
+NONE, ONE, FOUR = np.uint32(0), np.uint32(1), np.uint32(PADDING_SCORES)
 
 
 @inlined
@@ -45,10 +45,19 @@ def fill_starts(ordered: Floats, below: int, low: float, scale: float, starts: A
 
 @inlined
 def count_in_buckets(
-    score: float, ordered: Floats, low: float, scale: float, last: float, starts: Array
+    score: float,
+    ordered: Floats,
+    low: float,
+    scale: float,
+    last: float,
+    starts: Array,
+    first_bucket: np.uint32,
 ) -> Any:
-    """Return the number of ordered scores that are at most the score."""
-    own = bucket(score, low, scale, last)
+    """Return the place behind the last of the ordered scores that is at most the score.
+
+    ``first_bucket`` is where the buckets of these scores begin in ``starts``.
+    """
+    own = first_bucket + bucket(score, low, scale, last)
     k, end = starts[own], starts[own + ONE]
     while end - k > FOUR:
         middle = (k + end) >> ONE
@@ -69,7 +78,7 @@ def count_each(
     """Write the count of each score."""
     last = np.float64(len(starts) - 2)
     for i in range(len(scores)):
-        found[i] = count_in_buckets(scores[i], ordered, low, scale, last, starts)
+        found[i] = count_in_buckets(scores[i], ordered, low, scale, last, starts, NONE)
 
 
 @compiled
@@ -85,5 +94,5 @@ def look_up_each(
     """Write the table's entry at the count of each score; an empty table is (k + 1) / (n + 1)."""
     last, total = np.float64(len(starts) - 2), len(ordered) - PADDING_SCORES + 1.0
     for i in range(len(scores)):
-        k = count_in_buckets(scores[i], ordered, low, scale, last, starts)
+        k = count_in_buckets(scores[i], ordered, low, scale, last, starts, NONE)
         found[i] = table[k] if len(table) else (k + 1.0) / total

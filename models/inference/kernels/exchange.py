@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.models.compile import compiled, inlined, released
+from ringfence.models.inference.kernels.fetch import AHEAD, fetch_row
 from ringfence.models.inference.kernels.gcn import MAX_INCOMING, finish_row
 from ringfence.models.inference.kernels.node_hash import node_hash
 
@@ -89,8 +90,26 @@ def compare_lists(
 
 
 @compiled
+def find_pairs(
+    offsets: Array, receivers: Array, needed: Array, senders: Array, hearing: Array
+) -> int:
+    """Fill ``senders`` and ``hearing`` with who tells whom, where the receiver is needed.
+
+    senders: places of the touched rows. Returns how many pairs there are.
+    """
+    filled = 0
+    for k in range(len(offsets) - 1):
+        for e in range(offsets[k], offsets[k + 1]):
+            i = receivers[e]
+            senders[filled] = k
+            hearing[filled] = i
+            filled += needed[i]
+    return filled
+
+
+@compiled
 def count_exchanges(
-    rows: Array, offsets: Array, receivers: Array, loud: Array, needed: Array, usable: Array,
+    rows: Array, senders: Array, hearing: Array, loud: Array, needed: Array, usable: Array,
     ways: Array, counts: Array, again: Array,
 ) -> None:  # fmt: skip
     """Count the changes of each receiver's sum; mark those that must be gathered again.
@@ -98,14 +117,13 @@ def count_exchanges(
     needed, usable bool [n]: rows that must be right, rows whose kept sum is. loud: messages that no
     kept sum may take.
     """
+    for e in range(len(senders)):
+        i = hearing[e]
+        if loud[senders[e]] or not usable[i]:
+            again[i] = True
+        else:
+            counts[i] += 1
     for k in range(len(rows)):
-        for e in range(offsets[k], offsets[k + 1]):
-            i = receivers[e]
-            if needed[i]:
-                if loud[k] or not usable[i]:
-                    again[i] = True
-                else:
-                    counts[i] += 1
         i = rows[k]
         if needed[i]:
             if loud[k] or ways[k] == GATHERED:
@@ -130,17 +148,17 @@ def list_receivers(counts: Array, again: Array, out: Array, offsets: Array) -> i
 
 @compiled
 def list_exchanges(
-    rows: Array, offsets: Array, receivers: Array, needed: Array, again: Array, ways: Array,
+    rows: Array, pair_senders: Array, hearing: Array, needed: Array, again: Array, ways: Array,
     partners: Array, cursor: Array, senders: Array, actions: Array,
 ) -> None:  # fmt: skip
     """Fill the changes of each receiver: places of the senders in ``rows``, and what to do."""
+    for e in range(len(hearing)):
+        i = hearing[e]
+        if not again[i]:
+            senders[cursor[i]] = pair_senders[e]
+            actions[cursor[i]] = EXCHANGE
+            cursor[i] += 1
     for k in range(len(rows)):
-        for e in range(offsets[k], offsets[k + 1]):
-            i = receivers[e]
-            if needed[i] and not again[i]:
-                senders[cursor[i]] = k
-                actions[cursor[i]] = EXCHANGE
-                cursor[i] += 1
         i = rows[k]
         if needed[i] and not again[i]:
             senders[cursor[i]] = k
@@ -155,27 +173,36 @@ def list_exchanges(
 @released
 def exchange_messages(
     start: int, stop: int, receivers: Array, offsets: Array, senders: Array, actions: Array,
-    before: Array, after: Array, scale: Array, bias: Array, weights: Array, second: Array,
-    slots: Array, sums: Array,
+    messages: Array, scale: Array, bias: Array, weights: Array, second: Array, slots: Array,
+    sums: Array,
 ) -> None:  # fmt: skip
-    """sum_i += after_j - before_j for each changed sender j of receiver i; then second_i."""
+    """sum_i += new_j - old_j for each changed sender j of receiver i; then second_i.
+
+    messages [senders, 2 width]: the old one, then the new.
+    """
     hidden, total = np.empty(len(bias), np.float32), np.empty(len(bias), np.float64)
+    width, last = len(bias), offsets[stop]
     for r in range(start, stop):
+        if r + 2 < stop:
+            fetch_row(sums, slots[receivers[r + 2]] - 1)
+            fetch_row(second, receivers[r + 2])
         i = receivers[r]
         kept = sums[slots[i] - 1]
         for c in range(len(total)):
             total[c] = kept[c]
         for e in range(offsets[r], offsets[r + 1]):
-            old, new = before[senders[e]], after[senders[e]]
+            if e + AHEAD < last:
+                fetch_row(messages, senders[e + AHEAD])
+            both = messages[senders[e]]
             if actions[e] == EXCHANGE:
-                for c in range(len(total)):
-                    total[c] += np.float64(new[c]) - np.float64(old[c])
+                for c in range(width):
+                    total[c] += np.float64(both[width + c]) - np.float64(both[c])
             elif actions[e] == PUT_IN:
-                for c in range(len(total)):
-                    total[c] += old[c]
+                for c in range(width):
+                    total[c] += both[c]
             else:
-                for c in range(len(total)):
-                    total[c] -= old[c]
+                for c in range(width):
+                    total[c] -= both[c]
         for c in range(len(total)):
             kept[c] = total[c]
         finish_row(total, scale[i], bias, hidden, weights, second[i])

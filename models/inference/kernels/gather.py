@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ringfence.models.compile import compiled, inlined
+from ringfence.models.inference.kernels.fetch import AHEAD, LINE_BYTES, fetch
 
 Array = Any
+
+ENTRIES_PER_LINE = LINE_BYTES // 4
 
 
 class Lists(NamedTuple):
@@ -81,6 +84,11 @@ def list_neighbours(
     )  # fmt: skip
     filled = 0
     for r in range(len(rows)):
+        if r + AHEAD < len(rows):
+            ahead, _ = node_bounds(rows[r + AHEAD], lists.offsets)
+            fetch(others, ahead)
+            fetch(others, ahead + ENTRIES_PER_LINE)
+            fetch(codes, ahead)
         out_offsets[r] = filled
         row = rows[r]
         a, a_end = node_bounds(row, lists.offsets)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.models.compile import compiled, inlined, released
+from ringfence.models.inference.kernels.fetch import AHEAD, fetch_row
 from ringfence.models.inference.kernels.node_hash import node_hash
 from ringfence.models.inference.kernels.project import project
 
@@ -20,14 +21,54 @@ Array = Any
 MAX_INCOMING = 1 << 20
 
 
+@inlined
+def _weighed(value: Any, own: Any, rounding_term: Any) -> Any:
+    """s x on the grid: adding the term rounds to it."""
+    return np.float32((np.float64(np.float32(own * value)) + rounding_term) - rounding_term)
+
+
 @compiled
 def weigh(plain: Array, scale: Array, rounding_term: float) -> None:
     """plain_r becomes s_r plain_r on the grid: adding the term rounds to it."""
     for r in range(len(plain)):
         own = scale[r]
         for c in range(plain.shape[1]):
-            value = np.float64(np.float32(own * plain[r, c]))
-            plain[r, c] = np.float32((value + rounding_term) - rounding_term)
+            plain[r, c] = _weighed(plain[r, c], own, rounding_term)
+
+
+@released
+def exchange_first(
+    start: int, stop: int, rows: Array, places: Array, features: Array, mean: Array, spread: Array,
+    weights: Array, scale: Array, rounding_term: float, limit: float, known: int, first: Array,
+    messages: Array, loud: Array,
+) -> None:  # fmt: skip
+    """Put the messages of rows into ``first``; leave old and new ones there, and who is too loud.
+
+    places: where the rows' features stand. known: nodes from this number on had no message.
+    messages [rows, 2 width]: the old one, then the new. loud: rows with a message above ``limit``,
+    which no kept sum may take.
+    """
+    width = first.shape[1]
+    plain, new = np.empty(len(mean), np.float32), np.empty(width, np.float32)
+    for r in range(start, stop):
+        if r + 2 < stop:
+            fetch_row(features, places[r + 2])
+            fetch_row(first, rows[r + 2])
+        i, at = rows[r], places[r]
+        for c in range(len(mean)):
+            plain[c] = np.divide(features[at, c] - mean[c], spread[c])
+        project(plain, weights, new)
+        both, kept = messages[r], first[i]
+        quiet = True
+        for c in range(width):
+            message = _weighed(new[c], scale[i], rounding_term)
+            both[c] = kept[c]
+            both[width + c] = message
+            kept[c] = message
+            quiet &= abs(message) <= limit
+        if i >= known:
+            both[:width] = 0.0
+        loud[r] = not quiet
 
 
 @inlined
@@ -63,8 +104,11 @@ def gcn_first(
     width = len(bias)
     total, hidden = np.empty(width, np.float64), np.empty(width, np.float32)
     top = np.empty(width, np.float32)
+    last = offsets[stop]
     for r in range(start, stop):
         i, begin, end = rows[r], offsets[r], offsets[r + 1]
+        if r + 1 < stop:
+            fetch_row(first, rows[r + 1])
         for c in range(width):
             total[c] = first[i, c]
         if slots[i] > 0:
@@ -72,6 +116,8 @@ def gcn_first(
             for c in range(width):
                 top[c] = abs(first[i, c])
             for e in range(begin, end):
+                if e + AHEAD < last:
+                    fetch_row(first, sources[e + AHEAD])
                 row = first[sources[e]]
                 mark += node_hash(sources[e])
                 for c in range(width):
@@ -85,6 +131,8 @@ def gcn_first(
                 slots[i] = 0
         else:
             for e in range(begin, end):
+                if e + AHEAD < last:
+                    fetch_row(first, sources[e + AHEAD])
                 row = first[sources[e]]
                 for c in range(width):
                     total[c] += row[c]
@@ -99,12 +147,15 @@ def gcn_second(
     """out_r = s_i (sum of s_j second_j + s_i second_i) + b; in float64, for hubs add up many."""
     width = len(bias)
     total = np.empty(width, np.float64)
+    last = offsets[stop]
     for r in range(start, stop):
         i = rows[r]
         own = scale[i]
         for c in range(width):
             total[c] = own * second[i, c]
         for e in range(offsets[r], offsets[r + 1]):
+            if e + AHEAD < last:
+                fetch_row(second, sources[e + AHEAD])
             j = sources[e]
             factor = scale[j]
             for c in range(width):

@@ -1,10 +1,8 @@
 """Compiled APS and RAPS: blocks of rows, turned so that each class is a run of memory.
 
 Within a block every step is a loop over rows without branches, which the compiler turns into
-vector instructions: a sorting network for the classes, running sums, comparisons. With one u per
-node the costs rho + u v grow along the sorted values v, so a prediction set is "probability at
-least the row's cut" and needs no positions at all. Arithmetic is float64, in the order that
-``ringfence.models.scores.adaptive`` defines, and gives its bits.
+vector instructions: a sorting network for the classes, running sums, comparisons. Arithmetic is
+float64, in the order that ``ringfence.models.scores.adaptive`` defines, and gives its bits.
 
 A block is one flat array, class y at y * rows. Offsets are unsigned, which spares the check for
 negative indices, and arrays are passed whole, since a slice costs as much as sixty comparisons.
@@ -17,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from ringfence.models.arrays import Array, Floats
-from ringfence.models.compile import compiled, inlined
-from ringfence.models.conformal.kernels.rank import count_in_buckets
+from ringfence.models.compile import compiled, inlined, released
 
 MAX_PROBABILITY = 1.001  # a probability, with float32 rounding of a softmax
 Offset = np.uint64
@@ -84,73 +81,6 @@ def count_bad(block: Array, total: Floats, size: Any, classes: Any, rows: Any) -
 
 
 @compiled
-def cut_two_levels(
-    block: Array,
-    at: Any,
-    after: Any,
-    u: Floats,
-    first: Any,
-    limit: Floats,
-    penalty: float,
-    next_penalty: float,
-    rho: Floats,
-    cut: Floats,
-    size: Any,
-) -> None:
-    """Lower the cut to the values of two levels where their costs are within the limit.
-
-    Two at a time, since moving rho and cut between memory and registers is most of the work.
-    """
-    for b in range(size):
-        value, below = np.float64(block[at + b]), np.float64(block[after + b])
-        above, least = rho[b], cut[b]
-        least = value if above + u[first + b] * value + penalty <= limit[b] else least
-        above += value
-        cut[b] = below if above + u[first + b] * below + next_penalty <= limit[b] else least
-        rho[b] = above + below
-
-
-@compiled
-def adaptive_sets(
-    given: Array,
-    u: Floats,
-    limits: Floats,
-    penalties: Floats,
-    network: Array,
-    rows: int,
-    sets: Array,
-) -> int:
-    """Write the sets {y : cost(y) <= limit}; return the number of rows that are no probabilities.
-
-    ``limits`` holds one number for all nodes or one per node; ``rows`` is the size of a block.
-    """
-    # one level of zeros more, at infinite cost, makes the number of levels even
-    flat, block = given.reshape(-1), np.zeros((given.shape[1] + 1) * rows, given.dtype)
-    costs = np.append(penalties, np.inf)
-    rho, cut, limit = np.empty(rows), np.empty(rows), np.full(rows, limits[0])
-    least, bad = np.empty(rows, given.dtype), 0
-    classes, height = Offset(given.shape[1]), Offset(rows)
-    for begin in range(0, len(given), rows):
-        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
-        turn(flat, first, size, classes, height, block)
-        sort(block, network, size, height)
-        rho[:], cut[:] = 0.0, np.inf
-        if len(limits) > 1:
-            for b in range(size):
-                limit[b] = limits[first + b]
-        for y in range(Offset(0), classes, Offset(2)):
-            at, after, two = y * height, (y + Offset(1)) * height, (costs[y], costs[y + Offset(1)])
-            cut_two_levels(block, at, after, u, first, limit, two[0], two[1], rho, cut, size)
-        bad += count_bad(block, rho, size, classes, height)
-        for b in range(size):
-            least[b] = cut[b]  # one of the row's own values: float32 holds it exactly
-        for b in range(size):
-            for y in range(classes):
-                sets[first + b, y] = given[first + b, y] >= least[b]
-    return bad
-
-
-@compiled
 def cost_levels(
     block: Array,
     u: Floats,
@@ -178,7 +108,7 @@ def cost_levels(
             rho[b] += value
 
 
-@compiled
+@released
 def adaptive_scores(
     given: Array, u: Floats, penalties: Floats, network: Array, rows: int, found: Floats
 ) -> int:
@@ -196,43 +126,6 @@ def adaptive_scores(
         for y in range(classes):
             for b in range(size):
                 found[first + b, place[y * height + b]] = -costs[y * height + b]
-    return bad
-
-
-@compiled
-def adaptive_p_values(
-    given: Array,
-    u: Floats,
-    penalties: Floats,
-    network: Array,
-    rows: int,
-    ordered: Floats,
-    low: float,
-    scale: float,
-    starts: Array,
-    table: Floats,
-    total: float,
-    found: Floats,
-) -> int:
-    """Write p-values of all classes without keeping scores; the rest as adaptive_scores.
-
-    The p-value at count k is the table's, or (k + 1) / total where the table is empty.
-    """
-    flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
-    place, costs = np.empty(len(block), np.uint32), np.empty(len(block))
-    rho, held, extra, bad = np.empty(rows), np.empty(rows), np.empty(rows), 0
-    classes, height, last = Offset(given.shape[1]), Offset(rows), np.float64(len(starts) - 2)
-    for begin in range(0, len(given), rows):
-        first, size = Offset(begin), Offset(min(rows, len(given) - begin))
-        turn(flat, first, size, classes, height, block)
-        sort_with(block, place, network, size, classes, height)
-        cost_levels(block, u, first, penalties, costs, rho, held, extra, size, height)
-        bad += count_bad(block, rho, size, classes, height)
-        for y in range(classes):
-            for b in range(size):
-                k = count_in_buckets(-costs[y * height + b], ordered, low, scale, last, starts)
-                p = table[k] if len(table) else (k + 1.0) / total
-                found[first + b, place[y * height + b]] = p
     return bad
 
 

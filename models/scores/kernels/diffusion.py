@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.models.compile import compiled
+from ringfence.models.compile import released
 
 Array = Any
 
@@ -16,15 +16,18 @@ DIGITS = 34
 FINE = 2.0**-DIGITS
 
 
-@compiled
+@released
 def diffuse(
-    scores: Array, places: Array, offsets: Array, neighbours: Array,
+    start: int, stop: int, scores: Array, places: Array, offsets: Array, neighbours: Array,
     diffusion: float, unit: float, out: Array,
 ) -> None:  # fmt: skip
-    """out_i = (1 - d) s_i + d mean of s_j over the neighbours j; s_i where there are none."""
-    width = scores.shape[1]
+    """out_i = (1 - d) s_i + d mean of s_j over the neighbours j; s_i where there are none.
+
+    ``unit`` is a power of two: to multiply by 1 / unit is to divide by it.
+    """
+    width, units_per_one = scores.shape[1], 1.0 / unit
     whole, rest = np.empty(width, np.int64), np.empty(width, np.int64)
-    for i in range(len(places)):
+    for i in range(start, stop):
         own = scores[places[i]]
         count = offsets[i + 1] - offsets[i]
         if count == 0:
@@ -35,7 +38,7 @@ def diffuse(
         for e in range(offsets[i], offsets[i + 1]):
             row = scores[neighbours[e]]
             for c in range(width):
-                units = row[c] / unit
+                units = row[c] * units_per_one
                 floor = np.floor(units)
                 whole[c] += np.int64(floor)
                 rest[c] += np.int64(np.rint((units - floor) / FINE))

@@ -42,3 +42,15 @@ def test_a_class_without_a_node_adds_nobody():
     runs = np.array([1, 2])
     chosen = newest_with_classes(runs, np.zeros(2), 1, np.zeros(2, np.int64), np.array([4]))
     assert chosen.tolist() == [False, True]
+
+
+def test_the_newest_are_those_that_sorting_everybody_would_give():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        n = int(rng.integers(1, 60))
+        runs = rng.integers(0, 6, n)
+        draw = rng.integers(0, 5, n) / 5  # with equal numbers, the earlier row comes first
+        size = int(rng.integers(1, 70))
+        expected = np.zeros(n, bool)
+        expected[np.lexsort((draw, -runs))[:size]] = True
+        assert newest(runs, draw, size).tolist() == expected.tolist()

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringfence.models.conformal import calibration_ranks, weighted
-from ringfence.models.conformal.fused import aps_p_values, aps_sets
-from ringfence.models.conformal.sets import p_values, prediction_sets, threshold
+from ringfence.models.conformal.sets import p_values, threshold
 from ringfence.models.scores import adaptive, aps, aps_true, raps, raps_true
 
 RNG = np.random.default_rng(0)
@@ -51,7 +50,7 @@ def test_the_network_sorts_every_row(classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("classes", [1, 2, 10, 33, 600])
-def test_compiled_scores_sets_and_p_values_are_the_plain_ones(compiled, dtype, classes):
+def test_compiled_scores_and_p_values_are_the_plain_ones(compiled, dtype, classes):
     n = 1301 if classes < 100 else 45  # several blocks, and a rest
     given, u = rows(n, classes, dtype), RNG.random(n)
     chosen = RNG.integers(0, classes, size=n)
@@ -61,30 +60,22 @@ def test_compiled_scores_sets_and_p_values_are_the_plain_ones(compiled, dtype, c
     true = plain[np.arange(n), chosen]
     assert np.array_equal(compiled(raps_true, given, u, chosen, 0.01, 2), true)
     assert np.array_equal(compiled(aps_true, given, u, chosen), aps(given, u)[np.arange(n), chosen])
-    for limit in (-np.inf, -0.9, threshold(true, 0.1), 0.0, true):
-        expected = prediction_sets(plain, limit)
-        assert np.array_equal(compiled(aps_sets, given, u, limit, 0.01, 2), expected)
-        assert np.array_equal(aps_sets(given, u, limit, 0.01, 2), expected)
     weights = RNG.random(n)
     for mass, own in ((None, 1.0), (weights, 1.0), (None, 0.5)):
         expected = p_values(true, plain, mass, own)
         assert np.array_equal(compiled(p_values, true, plain, mass, own), expected)
-        for way in (compiled, lambda f, *a, **k: f(*a, **k)):
-            found = way(aps_p_values, true, given, u, mass, own, penalty=0.01, k_reg=2)
-            assert np.array_equal(found, expected)
 
 
 def test_splitting_a_large_input_changes_no_bit():
     given, u = rows(50_000, 10, np.float32), RNG.random(50_000)  # above the size for kernels
     known = aps_true(given[:5000], u[:5000], RNG.integers(0, 10, 5000))
-    whole = aps_p_values(known, given, u)
-    parts = [aps_p_values(known, given[i : i + 777], u[i : i + 777]) for i in range(0, 50_000, 777)]
+    whole = p_values(known, aps(given, u))
+    cuts = [slice(i, i + 777) for i in range(0, 50_000, 777)]
+    parts = [p_values(known, aps(given[cut], u[cut])) for cut in cuts]
     assert np.array_equal(np.concatenate(parts), whole)  # compiled as a whole, plain in parts
-    assert np.array_equal(p_values(known, aps(given, u)), whole)
-    sets = aps_sets(given, u, threshold(known, 0.1))
-    assert np.array_equal(sets, whole > 0.1)
+    assert np.array_equal(aps(given, u) >= threshold(known, 0.1), whole > 0.1)
     order = RNG.permutation(50_000)
-    assert np.array_equal(aps_p_values(known[::-1], given[order], u[order]), whole[order])
+    assert np.array_equal(p_values(known[::-1], aps(given[order], u[order])), whole[order])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -96,8 +87,6 @@ def test_compiled_kernels_see_a_single_bad_number(compiled, dtype, bad):
         for call in (
             lambda: aps(given, u),  # noqa: B023
             lambda: aps_true(given, u, np.zeros(1301, dtype=int)),  # noqa: B023
-            lambda: aps_sets(given, u, -0.9),  # noqa: B023
-            lambda: aps_p_values([-0.5, -0.1], given, u),  # noqa: B023
         ):
             with pytest.raises(ValueError, match="needed: numbers in"):
                 compiled(call)

@@ -114,6 +114,17 @@ def test_gcns_sums_are_exact_whichever_way_relationships_point(both, events, see
     assert max(reference) < 1e-5
 
 
+def test_where_slots_run_out_rows_that_nobody_needs_give_theirs_back(monkeypatch):
+    monkeypatch.setattr(tables_module, "MAX_SUM_SLOTS", 3)
+    tables = empty_tables(PLANS["gcn"], 6)
+    tables.give_slots(np.array([0, 1]), np.array([0, 1]))
+    tables.give_slots(np.array([2, 3]), np.array([1, 2, 3]))
+    assert tables.slots.tolist() == [0, 2, 1, 3, 0, 0]
+    tables.give_slots(np.array([4, 5]), np.arange(1, 6))
+    assert tables.slots.tolist() == [0, 2, 1, 3, 0, 0]  # all are in use: these two get none
+    assert tables.used == 3
+
+
 @settings(max_examples=20, deadline=None)
 @given(events=EVENTS, seed=st.integers(0, 100))
 def test_few_slots_for_gcns_sums_make_it_slower_but_not_wrong(events, seed):

@@ -35,10 +35,19 @@ def test_many_nodes_do_and_the_smaller_sets_are_taken():
     assert choose_score(*candidates(2_000, hard=False), 0.1, seed=1).score == "TPS"
 
 
+def test_a_score_known_to_be_fair_is_left_out_only_where_a_class_is_shown_to_fall():
+    scores, classes = candidates(3_000, hard=True)
+    falls = choose_score({"APS": scores["APS"], "DAPS": scores["TPS"]}, classes, 0.1, seed=1)
+    assert falls.score == "APS"
+    scores, classes = candidates(8, hard=False)
+    unknown = choose_score({"APS": scores["APS"], "DAPS": scores["TPS"]}, classes, 0.1, seed=1)
+    assert unknown.score == "DAPS"  # the same nodes do not show that TPS is fair
+
+
 def test_what_is_sure_lies_below_what_was_seen():
     trials = choose_score(*candidates(50, hard=True), 0.1, seed=1).trials
     tps_trial = next(one for one in trials if one.score == "TPS")
-    assert tps_trial.surely_at_least < tps_trial.worst_class
+    assert tps_trial.surely_at_least < tps_trial.worst_class < tps_trial.perhaps_up_to
 
 
 def test_without_aps_there_is_nothing_to_hold_others_to():
