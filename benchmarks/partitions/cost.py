@@ -57,6 +57,10 @@ class Costs:
         """Peak of a worker, bytes."""
         return self.base + self.per_held * held(rows, entries, halo, nodes)
 
+    def driver_cpu(self, entries: float) -> float:
+        """CPU seconds of the driver in a full pass with all `entries` of the graph to send."""
+        return self.driver_per_entry * entries
+
     def cpu(self, entries: float, halo: float) -> float:
         """CPU seconds of a worker in a full pass, the filling of its partition with it."""
         return self.start_cpu + self.per_entry * entries + self.per_received * received(halo)
@@ -125,9 +129,9 @@ def fit(rows: list[dict[str, Any]]) -> Costs:
     cpu = _fit(moved, [max(w["cpu"], 0.01) for w in workers])
     nodes = [[1.0, d["nodes"]] for d in drivers]
     driver = _fit(nodes, [d["memory"] for d in drivers])
-    (driver_per_entry,) = _fit([[d["entries"]] for d in drivers], [d["cpu"] for d in drivers])
+    driver_cpu = _fit([[d["entries"]] for d in drivers], [d["cpu"] for d in drivers])
     single = _fit(nodes, [d["single"] for d in drivers])
-    return Costs(base, per_held, *cpu, *driver, driver_per_entry, *single)
+    return Costs(base, per_held, *cpu, *driver, *driver_cpu, *single)
 
 
 def compare(costs: Costs, row: dict[str, Any]) -> dict[str, float]:
@@ -140,6 +144,7 @@ def compare(costs: Costs, row: dict[str, Any]) -> dict[str, float]:
         "worker_gb": max(w["memory"] for w in workers) / 1e9, "worker_gb_said": max(memory) / 1e9,
         "cpu": sum(w["cpu"] for w in workers),
         "cpu_said": sum(costs.cpu(w["entries"], w["halo"]) for w in workers),
+        "driver_cpu": driver["cpu"], "driver_cpu_said": costs.driver_cpu(driver["entries"]),
         "driver_gb": driver["memory"] / 1e9,
         "driver_gb_said": (costs.driver_base + costs.driver_per_node * driver["nodes"]) / 1e9,
         "halo": max(w["halo"] for w in workers), "halo_said": guessed,
@@ -158,7 +163,7 @@ def extrapolate(costs: Costs, machines: int, crossing: float) -> dict[str, float
     halo = halo_rows(nodes, relationships, machines, crossing)
     rows, entries = nodes / machines, 2 * relationships / machines
     seconds = (
-        costs.driver_per_entry * 2 * relationships
+        costs.driver_cpu(2 * relationships)
         + costs.cpu(entries, halo)
         + received(halo) / NETWORK_BYTES_PER_SECOND
     )
@@ -187,8 +192,8 @@ def tables(costs: Costs, rows: list[dict[str, Any]]) -> str:
         )
     lines += [
         "", "| graph | nodes | partitions | | largest worker, GB | formula | workers' CPU s | "
-        "formula | driver, GB | formula | halo, rows | formula |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
+        "formula | driver's CPU s | formula | driver, GB | formula | halo, rows | formula |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]  # fmt: skip
     for row in sorted(rows, key=lambda one: (one["ray"]["nodes"], one["point"])):
         said = compare(costs, row)
@@ -196,7 +201,8 @@ def tables(costs: Costs, rows: list[dict[str, Any]]) -> str:
         lines.append(
             f"| {row['kind']} | {row['ray']['nodes']:,} | {row['parts']} | {mark} | "
             f"{said['worker_gb']:.2f} | {said['worker_gb_said']:.2f} | {said['cpu']:.0f} | "
-            f"{said['cpu_said']:.0f} | {said['driver_gb']:.2f} | {said['driver_gb_said']:.2f} | "
+            f"{said['cpu_said']:.0f} | {said['driver_cpu']:.0f} | {said['driver_cpu_said']:.0f} | "
+            f"{said['driver_gb']:.2f} | {said['driver_gb_said']:.2f} | "
             f"{said['halo']:,.0f} | {said['halo_said']:,.0f} |"
         )
     lines += [
@@ -223,8 +229,8 @@ def constants(costs: Costs) -> str:
         f"k = {costs.start_cpu:.1f} s, c = {costs.per_entry * 1e9:.0f} ns, "
         f"d = {costs.per_received * 1e9:.1f} ns per byte, "
         f"p = {costs.driver_base / 1e6:.0f} MB, q = {costs.driver_per_node:.0f} bytes, "
-        f"s = {costs.driver_per_entry * 1e9:.0f} ns; one machine "
-        f"{costs.single_base / 1e6:.0f} MB + {costs.single_per_node:.0f} bytes per node"
+        f"s = {costs.driver_per_entry * 1e9:.0f} ns; "
+        f"one machine {costs.single_base / 1e6:.0f} MB + {costs.single_per_node:.0f} bytes per node"
     )
 
 

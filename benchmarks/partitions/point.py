@@ -138,7 +138,7 @@ def local(folder: Path, kind: str) -> dict[str, Any]:
 
 def ray(folder: Path, kind: str, parts: int, store_mb: int) -> dict[str, Any]:
     from ringfence.jobs.config.engine import EngineSettings
-    from ringfence.jobs.engines.ray_engine import RayEngine
+    from ringfence.jobs.engines.ray_engine import SESSIONS, RayEngine
 
     settings = EngineSettings(kind="ray", partitions=parts, object_store_mb=store_mb)
     engine = RayEngine(settings)
@@ -154,7 +154,7 @@ def ray(folder: Path, kind: str, parts: int, store_mb: int) -> dict[str, Any]:
 
     engine.watch = lambda stage: watch.end(stage.name, stage.rows, stage.moved)
     told = compute(folder, kind, engine, watch, "ray", compare)
-    told["spilled_mb"] = spilled_mb(engine._scratch)
+    told["spilled_mb"] = spilled_mb(engine._scratch / SESSIONS)
     watch.together.stop()
     engine.close()
     return told | {"stages": watch.stages}

@@ -101,8 +101,9 @@ def main() -> None:
         if available_gb() < needed:
             print(f"{point} would need {needed:.0f} GB; {available_gb():.0f} are free")
             continue
-        rows[point] = measure(point, given.folder)
-        show(rows[point])
+        row = measure(point, given.folder)
+        show(row)
+        rows = (rows if given.quick else known_rows()) | {point: row}  # as they are by now
         keep(NAME, list(rows.values()), given.quick)
     if not given.quick:
         from benchmarks.partitions import cost

@@ -73,6 +73,12 @@ class Settings(Section):
         """Return the names in the user's graph as the connector takes them."""
         return self.graph.mapping()
 
+    @property
+    def network(self) -> str:
+        """The network that a training would train, for one label or for several."""
+        typed = self.mapping().typed is not None
+        return self.model.typed_network if typed else self.model.network
+
     def digest(self) -> str:
         """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""
         hidden = {**SECRETS, **DECIDES_NO_SET, "audit": SECRETS["audit"] | RETENTION}

@@ -19,6 +19,10 @@ from ringfence.models.inference import InferenceGraph
 class Engine(Protocol):
     """Computes forward passes; every engine gives the same bits."""
 
+    def require_network(self, network: str) -> None:
+        """Raise `ConfigError` where it can't compute a network, before anything is started."""
+        ...
+
     def outputs_at(
         self,
         folder: Path,

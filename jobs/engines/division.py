@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from ringfence.jobs.project.workspace import Workspace
 
 CLASSES_WHERE_UNKNOWN = 2
-WORKER_BASE_BYTES = 0.33e9  # a process of Ray with numba loaded; as `make bench-scale` fits it
-WORKER_BYTES_PER_HELD = 1.45
+WORKER_BASE_BYTES = 0.32e9  # a process of Ray with numba loaded; as `make bench-scale` fits it
+WORKER_BYTES_PER_HELD = 1.55
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,9 @@ class LocalEngine:
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
 
+    def require_network(self, network: str) -> None:
+        """Every network can be computed."""
+
     def outputs_at(
         self,
         folder: Path,

@@ -2,7 +2,8 @@
 
 Its arrays are mapped files, under the rules of `jobs.scoring.table_state`: marked open while a pass
 works on them, closed when the mirror that they belong to is saved. A partition that a death left
-open, or that fails its checksums, comes back empty and is filled again from the mirror.
+open, that fails its checksums, or whose files went from the disk while it was in use, comes back
+empty and is filled again from the mirror.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.files import PRIVATE, make_private_folder, open_private
+from ringfence.connector.files import make_private_folder
+from ringfence.jobs.engines.mapped_arrays import MappedArrays
 from ringfence.jobs.scoring.table_state import read_state, still_valid, write_state
 from ringfence.models.inference.border import checksum
 from ringfence.models.inference.layers.base import InferencePlan
@@ -34,7 +36,6 @@ KINDS: dict[str, type[np.generic]] = {
     "rows": np.int64, "owners": np.int16, "offsets": np.int64, "sources": np.int32,
     "late_rows": np.int64, "late_offsets": np.int64, "late_sources": np.int32,
 }  # fmt: skip
-SPARE = 8  # a file that grows gets an eighth more room than it needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,34 +48,6 @@ class Standing:
     process: int
 
 
-class MappedArrays:
-    """Arrays by name, each in a file of its own that only grows."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._mapped: dict[str, NDArray[Any]] = {}
-
-    def __call__(self, name: str, shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
-        """Return the first rows of an array, which keep what they held."""
-        held = self._mapped.get(name)
-        if held is None or held.shape[1:] != shape[1:] or len(held) < shape[0]:
-            room = shape[0] if held is None else shape[0] + shape[0] // SPARE
-            held = self._mapped[name] = self._map(name, (room, *shape[1:]), kind)
-        return held[: shape[0]]
-
-    def _map(self, name: str, shape: tuple[int, ...], kind: type[np.generic]) -> NDArray[Any]:
-        path, size = self.folder / name, int(np.prod(shape)) * np.dtype(kind).itemsize
-        if not size:
-            path.touch(mode=PRIVATE)
-            return np.empty(shape, kind)
-        with open_private(path, "ab") as file:
-            if file.tell() < size:
-                if hasattr(os, "posix_fallocate"):
-                    os.posix_fallocate(file.fileno(), 0, size)
-                file.truncate(size)
-        return np.memmap(path, kind, mode="r+", shape=shape).view(np.ndarray)
-
-
 class PartitionHost:
     """One partition of one project, in `folder`; `open` comes first."""
 
@@ -83,6 +56,7 @@ class PartitionHost:
         self.pool = Pool(threads)
         self.place = self.folder
         self.part: Part | None = None
+        self.arrays = MappedArrays(self.folder)
         self.is_open = False  # worked on since it was closed
 
     def open(self, name: str, plan: InferencePlan, version: int) -> Standing:
@@ -91,7 +65,7 @@ class PartitionHost:
         A partition that another version was worked into, whose mirror was never saved, is emptied.
         """
         place = self.folder / f"part-{self.number}-of-{self.parts}" / name
-        if self.part is None or place != self.place:
+        if self.part is None or place != self.place or not self.arrays.are_on_disk():
             self.place, self.is_open = place, False
             self.part = self._restored(_own_arrays(plan), version)
             if self.part is None:
@@ -199,14 +173,15 @@ class PartitionHost:
     def _empty(self, plan: InferencePlan) -> Part:
         shutil.rmtree(self.place.parent, ignore_errors=True)
         make_private_folder(self.place)
-        return Part(self.number, plan, MappedArrays(self.place))
+        self.arrays = MappedArrays(self.place)
+        return Part(self.number, plan, self.arrays)
 
     def _restored(self, plan: InferencePlan, version: int) -> Part | None:
         """What the last run left, or None where it can't be trusted."""
         state = read_state(self.place)
         if not state or not still_valid(state, version) or "lengths" not in state:
             return None
-        allocate = MappedArrays(self.place)
+        allocate = self.arrays = MappedArrays(self.place)
         own = {
             name: allocate(name, (length,), KINDS[name])
             for name, length in state["lengths"].items()

@@ -28,12 +28,13 @@ from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.jobs.telemetry.log_lines import log_run_event
 from ringfence.models.inference import InferenceGraph
 from ringfence.models.inference.typed import typed_graph
-from ringfence.models.networks.registry import typed_planner
+from ringfence.models.networks.registry import has_layers, typed_planner
 from ringfence.models.schema import TypedSchema
 
 AnyPass = DividedPass | TypedDividedPass
 BeginPass = Callable[[Workers, str, NDArray[np.int16]], AnyPass]
 ATTEMPTS = 3  # of a pass whose workers die
+DIVIDED = "GCN, SAGE, GAT, APPNP, MLP, or SAGE for several labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class PartitionedEngine(ABC):
     def __init__(self, kind: str) -> None:
         self.kind = kind
         self.lost = 0
+        self._worked_in: set[Path] = set()
         self.watch: Callable[[Stage], None] = forget_stage
         self.progress: Progress = tell_nobody
 
@@ -66,6 +68,11 @@ class PartitionedEngine(ABC):
     @abstractmethod
     def close(self) -> None:
         """End the workers."""
+
+    def require_network(self, network: str) -> None:
+        """Refuse a network that can't be divided: one that has no inference layers."""
+        if not has_layers(network):
+            raise self._refusal(f"the network {network}", DIVIDED)
 
     def outputs_at(
         self,
@@ -82,6 +89,7 @@ class PartitionedEngine(ABC):
         are filled from the mirror.
         """
         begin = self._begin(model, mirror, graph)
+        self._worked_in.add(folder)
         workers = self.open_workers(folder)
         begun = time.perf_counter()
         owners = owners_of(folder, mirror.epoch, graph, workers.count)
@@ -112,7 +120,11 @@ class PartitionedEngine(ABC):
         """Let the next run use what the partitions kept: the mirror is saved.
 
         A worker that is gone by now left its partition open, and the next run fills it again.
+        Where no pass was computed nothing was opened, and no worker is started to say so.
         """
+        if folder not in self._worked_in:
+            return
+        self._worked_in.discard(folder)
         workers = self.open_workers(folder)
         for part in range(workers.count):
             try:
@@ -134,7 +146,7 @@ class PartitionedEngine(ABC):
             return self._begin_typed(model, mirror, mirror.typed, graph)
         plan, features = model.plan(), FeatureRows(mirror)
         if plan is None:
-            raise self._refusal(f"the network {model.network}", "GCN, SAGE, GAT, APPNP or MLP")
+            raise self._refusal(f"the network {model.network}", DIVIDED)
         return lambda workers, name, owners: DividedPass(
             workers, name, plan, graph, features, owners, self._report, mirror.release_pages
         )
@@ -144,7 +156,7 @@ class PartitionedEngine(ABC):
     ) -> BeginPass:
         planner = typed_planner(model.network)
         if planner is None:
-            raise self._refusal(f"the network {model.network}", "typed SAGE")
+            raise self._refusal(f"the network {model.network}", DIVIDED)
         facts = model.manifest[MANIFEST_KEY]
         schema = TypedSchema.from_json(facts["schema"])
         encoders = TypedEncoders.restore(facts, model.weights)
@@ -168,7 +180,7 @@ class PartitionedEngine(ABC):
         if one.filled:
             why = f"{one.filled} of {count} partitions were filled from the mirror"
         if self.lost:
-            why += f"; {self.lost} times a worker died and the pass began again"
+            why += f"; {self.lost} times a worker died, or its files, and the pass began again"
         return (
             f"forward pass over {count} partitions ({self.kind}), {one.computed:,} of "
             f"{mirror.size:,} rows computed, {one.exchanged:,} rows exchanged: {why}"

@@ -30,6 +30,7 @@ from ringfence.jobs.engines.workers import Workers
 
 WORKERS = "ringfence.jobs.engines.ray_workers"
 SCRATCH, LOCK = "rf-ray-", "lock"  # short, since Ray's sockets have their paths below it
+SESSIONS = "r"  # Ray opens its own folder to all users; the one above it stays closed
 PROCESSES = Path("/proc")
 # Ray's switch for systems whose firewall asks: addresses are those of loopback, none is reachable.
 ON_LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
@@ -97,7 +98,7 @@ class RayEngine(PartitionedEngine):
             os.environ.setdefault(name, value)
         self._ray = import_module(WORKERS)
         try:
-            self._ray.connect(settings, self._scratch)
+            self._ray.connect(settings, self._scratch and self._scratch / SESSIONS)
         except (OSError, RuntimeError, ValueError) as error:
             said = self._ray.first_line(error)
             self.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import resource
 from collections.abc import Sequence
@@ -22,12 +23,13 @@ from ringfence.connector.errors import FolderError, RingfenceError, ServerError
 from ringfence.connector.files import make_private_folder
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines.typed_host import WorkerHost
-from ringfence.jobs.engines.workers import WorkerLost
+from ringfence.jobs.engines.workers import WorkerLost, is_short_of_memory
 
 MEGABYTE = 1 << 20
 START_SECONDS = 120.0
 LOOK_SECONDS = 10.0  # between two looks at whether this machine is still of the cluster
 STATUS = Path("/proc/self/status")
+GONE = (errno.ENOENT, errno.ESTALE)  # of a worker's files: they are made again from the mirror
 
 
 def connect(settings: EngineSettings, scratch: Path | None) -> None:
@@ -105,14 +107,17 @@ class RayWorkers:
         except RayTaskError as error:
             if isinstance(error.cause, RingfenceError):
                 raise error.cause from None
+            if is_short_of_memory(error.cause, self.settings.worker_memory_mb):
+                raise self._too_little_memory() from None
+            if isinstance(error.cause, OSError) and error.cause.errno in GONE:
+                raise WorkerLost("files of its partition went from its disk") from None
             if isinstance(error.cause, OSError):
+                why = error.cause.strerror or error.cause
                 raise FolderError(
-                    found=f"a worker can't write its partition: {error.cause.strerror}",
+                    found=f"a worker can't write its partition: {why}",
                     needed="a disk with room for the partition, in [engine] worker_folder",
                     next_step="ringfence partition   (says how much each needs)",
                 ) from None
-            if isinstance(error.cause, MemoryError):
-                raise self._too_little_memory() from None
             if isinstance(error.cause, ObjectStoreFullError | OutOfDiskError):
                 raise _store_is_full(error.cause) from None
             if _is_loss(error):
@@ -141,8 +146,9 @@ class RayWorkers:
             ray.kill(actor)
 
     def _too_little_memory(self) -> ServerError:
+        most = self.settings.worker_memory_mb
         return ServerError(
-            found=f"a worker needs more than {self.settings.worker_memory_mb} MB of memory",
+            found=f"a worker needs more {f'than {most} MB of ' if most else ''}memory",
             needed="more [engine] worker_memory_mb, or more partitions of a smaller part each",
             next_step="ringfence partition   (says how much each needs)",
         )

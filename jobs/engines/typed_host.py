@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.files import make_private_folder
-from ringfence.jobs.engines.partition_host import MappedArrays, PartitionHost, Standing
+from ringfence.jobs.engines.mapped_arrays import MappedArrays
+from ringfence.jobs.engines.partition_host import PartitionHost, Standing
 from ringfence.jobs.scoring.table_state import read_state, still_valid, write_state
 from ringfence.models.inference.border import checksum
 from ringfence.models.inference.partition.lists import OwnedLists
@@ -41,7 +42,7 @@ class WorkerHost(PartitionHost):
     def typed_open(self, name: str, plan: TypedPlan, version: int) -> Standing:
         """Open what was kept for a model and a numbering of nodes; empty where nothing was."""
         place = self.folder / f"part-{self.number}-of-{self.parts}" / name
-        if self.typed is None or place != self.place:
+        if self.typed is None or place != self.place or not self.arrays.are_on_disk():
             self.place, self.is_open = place, False
             self.typed = self._restored_typed(plan, version) or self._empty_typed(plan)
         elif self.is_open and self.typed.version != version:
@@ -107,14 +108,15 @@ class WorkerHost(PartitionHost):
     def _empty_typed(self, plan: TypedPlan) -> TypedPart:
         shutil.rmtree(self.place.parent, ignore_errors=True)
         make_private_folder(self.place)
-        return TypedPart(self.number, plan, MappedArrays(self.place))
+        self.arrays = MappedArrays(self.place)
+        return TypedPart(self.number, plan, self.arrays)
 
     def _restored_typed(self, plan: TypedPlan, version: int) -> TypedPart | None:
         """What the last run left, or None where it can't be trusted."""
         state = read_state(self.place)
         if not state or not still_valid(state, version) or "lengths" not in state:
             return None
-        allocate = MappedArrays(self.place)
+        allocate = self.arrays = MappedArrays(self.place)
         kinds = OWN | {f"{front}.{name}": kind for front in ("others", "codes")
                        for name, kind in LISTS.items()}  # fmt: skip
         if set(kinds) != set(state["lengths"]):

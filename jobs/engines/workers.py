@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -33,3 +34,13 @@ class Workers(Protocol):
     def revive(self) -> None:
         """Replace the hosts that are gone by empty ones."""
         ...
+
+
+def is_short_of_memory(cause: BaseException | None, limit_mb: int | None) -> bool:
+    """Whether a worker failed because it got no memory, which Python says in several ways.
+
+    A library that does not fit below the worker's limit can't be loaded: an OSError without number.
+    """
+    if isinstance(cause, OSError):
+        return cause.errno == errno.ENOMEM or (cause.errno is None and limit_mb is not None)
+    return isinstance(cause, MemoryError)

@@ -27,9 +27,9 @@ class Scaling:
     def of(cls, features: Float32s) -> Scaling:
         """Measure `features` [n, d]; a constant column keeps its scale."""
         wide = features.astype(np.float64)
-        spread = wide.std(axis=0)
+        spread = wide.std(axis=0).astype(np.float32)  # the smallest numbers become 0 here
         spread[spread == 0] = 1.0
-        return cls(wide.mean(axis=0).astype(np.float32), spread.astype(np.float32))
+        return cls(wide.mean(axis=0).astype(np.float32), spread)
 
     def __call__(self, features: Float32s) -> Float32s:
         """Return (features - mean) / spread [n, d]."""

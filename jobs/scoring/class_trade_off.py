@@ -79,6 +79,7 @@ def run_trade_off(
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
+        engine_of(workspace.settings.engine).require_network(model.network)
         place = _place(model, class_)
         mirror = read_graph(workspace, session.writer, progress).mirror
         labelled = members(workspace.store, workspace.project, model.version)

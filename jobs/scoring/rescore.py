@@ -60,6 +60,7 @@ def run_rescoring(
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
+        engine_of(workspace.settings.engine).require_network(model.network)
         mirror = read_graph(workspace, session.writer, progress).mirror
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
         known = calibration_members(

@@ -86,6 +86,7 @@ def run_scoring(
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)  # before the mirror follows another one
         model = model_files.load_model(workspace.models, recorded)
+        engine_of(workspace.settings.engine).require_network(model.network)
         stopwatch.lap("load model")
         read = retry_while_unavailable(
             "reading", lambda: read_graph(workspace, session.writer, progress)

@@ -65,25 +65,31 @@ def settle_promise(
     return TrainedPromise(terms_for_training(settings, choice.score), choice)
 
 
-def describe_mode(terms: PromiseTerms) -> str:
-    """Say which nodes calibrate later runs, and whether the level moves."""
+def describe_mode(terms: PromiseTerms, calibration: int) -> str:
+    """Say which nodes calibrate later runs, how many of a window there are, how the level moves.
+
+    Args:
+        terms: the promise.
+        calibration: how many calibration nodes the training set aside.
+    """
+    so_far = f" ({calibration:,} so far)" if calibration < terms.window_nodes else ""
     who = {
         "frozen": "the calibration nodes stay those of this training",
         "growing": "nodes whose class becomes known join the calibration",
-        "window": f"the newest {terms.window_nodes:,} nodes of known class calibrate",
+        "window": f"the newest {terms.window_nodes:,} nodes of known class calibrate{so_far}",
     }[terms.calibration_set]
     how = "the level follows their misses" if terms.adapt else "the level stays alpha"
     return f"{who}; {how}"
 
 
-def describe_promise(promise: TrainedPromise, relationships: int) -> list[str]:
+def describe_promise(promise: TrainedPromise, relationships: int, calibration: int) -> list[str]:
     """Say what a new model promises by, and what its score can't do on this graph."""
     terms = promise.terms
     rule = "within bands of degree" if terms.rule == AUTO else f"by {terms.rule}"
     whom = {"class": ", inside each class", "group": f", inside each value of {terms.group}"}
     sentences = [
         f"calibrated {rule}{whom.get(terms.promise, '')} with the score {terms.score}",
-        describe_mode(terms),
+        describe_mode(terms, calibration),
     ]
     if promise.choice is not None:
         sentences.append(f"score: {promise.choice.sentence}")

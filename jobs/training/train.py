@@ -22,6 +22,7 @@ from ringfence.connector.store.lifecycle.comparisons import StoredComparison
 from ringfence.connector.store.models import find_active_manifest, record_model
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY
 from ringfence.jobs.project import model_files
@@ -118,6 +119,7 @@ def run_training(
     `announce` gets what a person should know of the promise before anything is trained.
     """
     check_promise(workspace)
+    engine_of(workspace.settings.engine).require_network(workspace.settings.network)
     with write_session(workspace, progress) as session:
         before = find_active_manifest(workspace.store, workspace.project)
         began = database_time(workspace)
@@ -227,7 +229,10 @@ def train_on(
     )
     report = replace(
         _report(settings, version, mirror.size, split, fitted, naive),
-        promise=(*describe_promise(promise, mirror.edge_count), *chosen.describe()),
+        promise=(
+            *describe_promise(promise, mirror.edge_count, len(split.calibration)),
+            *chosen.describe(),
+        ),
         announced=(*announced, *([unsettled] if unsettled else [])),
     )
     members = list_members(mirror, split)

@@ -10,50 +10,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from sqlalchemy import make_url, select
+from sqlalchemy import make_url
 
-from ringfence.connector.store import tables
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.end_to_end.rows_left import rows_left
 from tests.end_to_end.test_typed import ORDERS, make
 from tests.stores import open_at, sqlite
 
 __all__ = ["make"]
 
-SHOWN = """
-MATCH (n)-[e:EVALUATED]->(r:RingfenceRun)
-OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass)
-WITH n, e, r, c, m ORDER BY c.name
-RETURN n.id AS id, r.seq AS seq, e.size AS size, collect([c.name, m.p, m.in_set]) AS classes
-ORDER BY id
-"""
 FORGET = """
 MATCH (n) WHERE n:RingfenceRun OR n:RingfenceFence OR n:RingfenceClass
   OR ((n:Account OR n:Order) AND n.id IN $new)
 DETACH DELETE n
 """
-# when and how long a run was, what it was configured with, and notes, which name the engine
-OTHERWISE = {
-    "token", "started_ns", "decided_ns", "applied_ns", "watermark_from_ns", "watermark_to_ns",
-    "config", "notes", "timings",
-}  # fmt: skip
 pytestmark = pytest.mark.long
-
-
-def rows_of(store, table, *order):
-    with store.reading() as connection:
-        found = connection.execute(select(table).order_by(*order)).mappings().all()
-    return [{name: one[name] for name in one if name not in OTHERWISE} for one in found]
-
-
-def rows_left(store, graph):
-    """All that runs have left in SQL and in the graph."""
-    return (
-        rows_of(store, tables.prediction, tables.prediction.c.node_key),
-        rows_of(store, tables.run, tables.run.c.seq),
-        [row.data() for row in graph.read(SHOWN)],
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.finding import Finding
+from ringfence.models.networks.registry import has_layers
 
 
 def check_engine(settings: Settings) -> Iterator[Finding]:
@@ -21,11 +22,11 @@ def check_engine(settings: Settings) -> Iterator[Finding]:
             "pip install 'ringfence[ray]', or [engine] kind = \"local\"",
         )
         return
-    if settings.mapping().typed is not None:
+    if not has_layers(settings.network):
         yield Finding(
             "error",
-            f'[engine] kind = "{engine.kind}" can\'t compute graphs of several labels yet',
-            '[engine] kind = "local"',
+            f'[engine] kind = "{engine.kind}" can\'t compute the network {settings.network}',
+            'a network of ringfence\'s own, or [engine] kind = "local"',
         )
         return
     where = f"of the cluster at {engine.address}" if engine.address else "started on this machine"

@@ -30,7 +30,10 @@ class HereWorkers:
         lost = host is None or any(isinstance(one, WorkerLost) for one in arguments)
         if lost:
             return [WorkerLost(f"host {number} is gone")] * returns
-        found = copy.deepcopy(getattr(host, method)(*arguments))
+        try:
+            found = copy.deepcopy(getattr(host, method)(*arguments))
+        except FileNotFoundError as gone:
+            return [WorkerLost(str(gone))] * returns
         return [found] if returns == 1 else found
 
     def get(self, handles):

@@ -19,8 +19,10 @@ import numpy as np
 from ringfence.connector.errors import ServerError
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines.divided_pass import DividedPass
+from ringfence.jobs.engines.ray_engine import SESSIONS
 from ringfence.models.inference import forward_whole, graph_of
 from ringfence.models.inference.plan import plan_named
+from tests.jobs.engines.lost_disks import check_lost_disk
 from tests.jobs.engines.ray_projects import DyingEngine, Project, kill_driver
 
 NODES, WIDTH, HIDDEN, CLASSES = 50_000, 6, 8, 3
@@ -196,7 +198,7 @@ def check_spilled(folder):
     engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
     project = Project(folder / "spilled", "sage", arrays, nodes, width, CLASSES)
     differing, sentence = project.differing(engine, np.arange(nodes))
-    logs = (engine._scratch / "session_latest" / "logs").glob("raylet*")
+    logs = (engine._scratch / SESSIONS / "session_latest" / "logs").glob("raylet*")
     spilled = any("Spilled" in log.read_text(errors="replace") for log in logs)
     engine.close()
     return [differing, sentence, spilled]
@@ -272,9 +274,11 @@ def check_local(folder):
     started = sorted(set(processes()) - before) + workers.processes
     found = project.differing(engine, np.arange(project.mirror.size))
     project.finish(engine)
+    others = engine._scratch.stat().st_mode & 0o077
     environment = {name: os.environ.get(name, "") for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN")}
     engine.close()
-    return {"started": started, "pass": found, "environment": environment}
+    told = {"started": started, "pass": found, "environment": environment}
+    return told | {"open_to_others": others}
 
 
 def parent_of(process):
@@ -295,6 +299,7 @@ def processes():
 
 CHECKS = {
     "own_raylet": check_own_raylet,
+    "lost_disk": lambda folder: check_lost_disk(folder, project_at(folder)),
     "cluster": check_cluster, "every_call": check_every_call, "spilled": check_spilled,
     "local": check_local, "refusals": check_refusals, "driver": check_driver,
 }  # fmt: skip

@@ -60,11 +60,14 @@ class Project:
 
 
 class DyingEngine(RayEngine):
-    """An engine on Ray in which something dies inside a pass: at the first call of `dies_at`."""
+    """An engine on Ray in which something dies inside a pass: at the first call of `dies_at`.
+
+    It is struck after the call was sent, with `strikes_first` before.
+    """
 
     def __init__(self, settings):
         super().__init__(settings)
-        self.dies_at, self.strike = "", kill_worker
+        self.dies_at, self.strike, self.strikes_first = "", kill_worker, False
         self.watched = None
 
     def open_workers(self, folder):
@@ -83,9 +86,13 @@ class Watched:
         self.count, self.get = workers.count, workers.get
 
     def call(self, number, method, *arguments, returns=1):
-        found = self.workers.call(number, method, *arguments, returns=returns)
-        if method == self.engine.dies_at:
+        strikes = method == self.engine.dies_at
+        if strikes:
             self.engine.dies_at = ""
+        if strikes and self.engine.strikes_first:
+            self.engine.strike(self, number)
+        found = self.workers.call(number, method, *arguments, returns=returns)
+        if strikes and not self.engine.strikes_first:
             self.engine.strike(self, number)
         return found
 

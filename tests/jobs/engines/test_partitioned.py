@@ -7,6 +7,7 @@ import pytest
 
 from ringfence.connector.errors import ConfigError, ServerError
 from ringfence.connector.mirror import load, save
+from ringfence.jobs.engines.mapped_arrays import MappedArrays
 from ringfence.jobs.engines.ownership_file import ownership_folder, read_owners
 from ringfence.jobs.engines.partition_host import PartitionHost
 from ringfence.jobs.scoring import inference
@@ -94,6 +95,40 @@ def test_a_partition_that_cant_be_trusted_is_filled_again(tmp_path, harm, filled
     assert f"{filled} of 3 partitions were filled" in line.both()
 
 
+@pytest.mark.parametrize("what", ["second", "..", "../.."])
+def test_a_worker_that_lives_and_whose_files_are_gone_is_filled_again(tmp_path, what):
+    """One of its files, its partition, or all that workers have on this disk."""
+    line = DividedLine(tmp_path)
+    line.both()
+    line.finish()
+    for nodes in (0, 40):
+        remove_for_living(line, what)
+        line.grow(nodes, 6)
+        filled = 3 if what == "../.." else 1
+        assert f"{filled} of 3 partitions were filled" in line.both()
+        line.finish()
+        line.grow(1, 2)
+        assert "only what changed" in line.both()
+        line.finish()
+
+
+def remove_for_living(line, what):
+    (file,) = part_files(line, 1, "second")
+    place = file.parent / what
+    place.unlink() if place.is_file() else shutil.rmtree(place.resolve())
+
+
+def test_files_that_go_inside_a_run_are_looked_for(tmp_path, monkeypatch):
+    line = DividedLine(tmp_path)
+    line.both()
+    remove_for_living(line, "..")
+    assert "1 of 3 partitions were filled" in line.both()
+    remove_for_living(line, "..")
+    monkeypatch.setattr(MappedArrays, "are_on_disk", lambda self: True)
+    with pytest.raises(ServerError, match="died in 3 passes"):  # without the look
+        line.both()
+
+
 def test_workers_that_live_forget_a_run_whose_mirror_was_never_saved(tmp_path):
     """Its new rows are other nodes now, under the same numbers."""
     line = DividedLine(tmp_path)
@@ -131,7 +166,7 @@ def test_a_worker_that_dies_at_any_stage_costs_a_second_try_and_no_bit(
 ):
     line = DividedLine(tmp_path, "gcn")
     line.restart(dies_at=max(1, int(share * calls_of_a_pass)))
-    assert "1 times a worker died and the pass began again" in line.both()
+    assert "1 times a worker died, or its files, and the pass began again" in line.both()
     line.finish()
     line.restart()
     line.grow(5, 9)
@@ -153,6 +188,10 @@ def test_what_an_engine_of_partitions_cant_compute_is_refused(tmp_path, monkeypa
     with pytest.raises(ConfigError, match="can't compute the network sage yet") as error:
         line.engine.outputs_at(tmp_path, line.model, line.mirror, MAPPING, None, np.array([0]))
     assert 'kind = "local"' in error.value.next_step
+    line.engine.require_network("gcn")
+    line.engine.require_network("typed_sage")
+    with pytest.raises(ConfigError, match=r"the network their\.module:Net yet"):
+        line.engine.require_network("their.module:Net")
     line.mirror.typed, line.model.manifest["network"] = object(), "their.module:Net"
     with pytest.raises(ConfigError, match=r"the network their\.module:Net yet"):
         line.engine.outputs_at(tmp_path, line.model, line.mirror, MAPPING, None, np.array([0]))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.jobs.engines.lost_disks import METHODS as DISK_METHODS
 from tests.jobs.engines.ray_checks import METHODS, NODES, WEIGHTS
 
 ROOT = Path(__file__).parents[3]
@@ -56,7 +57,7 @@ def test_a_cluster_of_two_nodes_gives_the_bits_of_one_machine_and_survives_death
     for differing, lost, sentence in (*told["deaths"].values(), told["node"]):
         assert differing == 0
         assert lost >= 1
-        assert "a worker died and the pass began again" in sentence
+        assert "a worker died, or its files, and the pass began again" in sentence
     assert len(told["started"]) > 4
     assert left_of(told["started"]) == []
 
@@ -70,6 +71,22 @@ def test_a_worker_killed_at_any_call_costs_a_second_try_and_no_bit(tmp_path):
         assert differing == 0, method
         assert lost == 1, method
         assert "the pass began again" in sentence, method
+
+
+@pytest.mark.long
+def test_a_partition_whose_disk_is_lost_costs_a_filling_and_no_bit(tmp_path):
+    """Between two runs of one process or two, and inside a run, before each kind of call."""
+    told = told_by(tmp_path, "lost_disk")
+    assert set(told) > {"between runs", "a file between runs", "between processes", *DISK_METHODS}
+    for when, (went, struck, after) in told.items():
+        assert went > 0, when
+        differing, lost, sentence = struck
+        assert differing == 0, when
+        assert "1 of 2 partitions were filled from the mirror" in sentence, when
+        inside = when in DISK_METHODS and when != "open"
+        assert lost == (inside or when == "a mapped file is cut"), when
+        assert after[:2] == [0, 0], when
+        assert "only what changed was computed again" in after[2], when
 
 
 @pytest.mark.long
@@ -97,6 +114,7 @@ def test_a_command_killed_inside_a_pass_leaves_no_process_and_the_next_one_is_ri
     assert "2 of 2 partitions were filled" in sentence  # what was left open is not trusted
     assert told["environment"]["RAY_AUTH_MODE"] == "token"
     assert len(told["environment"]["RAY_AUTH_TOKEN"]) == 64
+    assert told["open_to_others"] == 0  # neither its sockets nor its lock
     assert left_of(told["started"]) == []
 
 

@@ -30,10 +30,22 @@ PROMISES = [
     {"score": "DTPS"},
     {"alpha": [0.1, 0.2]},
     {"promise": "class"},
+    {"promise": "group", "group": "zone", "alpha": 0.2},
+    {"promise": "group", "group": "zone", "alpha": 0.2, "rule": "NodeEx"},
     {"weights": "shift"},
     {"calibration_set": "frozen"},
     {"drift_half_life_days": 30.0},
 ]
+ZONES = "MATCH (n:Account) SET n.zone = CASE n.id % 3 WHEN 0 THEN 'north' WHEN 1 THEN 'south' END"
+
+
+class ABitOff(HereEngine):
+    """An engine whose last output has another last bit."""
+
+    def outputs_at(self, *arguments):
+        found = super().outputs_at(*arguments)
+        found.logits[-1] = np.nextafter(found.logits[-1], np.float32(np.inf))
+        return found
 
 
 def differences(one, other, where=""):
@@ -56,7 +68,7 @@ def differences(one, other, where=""):
     return [] if one == other or repr(one) == repr(other) else [where]
 
 
-def decisions(workspace):
+def decisions(workspace, ray=HereEngine):
     """What a run would decide with each engine; nothing of it is written."""
 
     def quiet(_what, _done, _all):
@@ -72,7 +84,7 @@ def decisions(workspace):
             settings = workspace.settings.model_copy(update={"engine": chosen})
             if kind == "ray":
                 place = ownership_folder(workspace.tables)
-                registry._open["ray"] = (chosen, HereEngine(HereWorkers(place, 3)))
+                registry._open["ray"] = (chosen, ray(HereWorkers(place, 3)))
             _, decision = decide_due(
                 replace(workspace, settings=settings), model, read, Stopwatch()
             )
@@ -81,6 +93,8 @@ def decisions(workspace):
 
 def test_every_promise_is_decided_as_on_one_machine(grown):
     grown.arrive(grown.later[0])
+    grown.workspace.graph.run(ZONES)
+    bands = set()
     for number, promise in enumerate(PROMISES):
         own = {"project": f"p{number}", "conformal": ConformalSettings(**promise)}
         workspace = replace(
@@ -92,3 +106,7 @@ def test_every_promise_is_decided_as_on_one_machine(grown):
         assert "forward pass over 3 partitions" in divided.facts.notes[0], promise
         assert differences(local, divided) == [], promise
         assert len(local.thresholds) > 0, promise
+        bands |= {one.band.rpartition(" in ")[2] for one in local.thresholds}
+    assert bands >= {"zone=north", "zone=south", "no zone"}  # groups were judged apart
+    local, divided = decisions(workspace, ABitOff)
+    assert differences(local, divided) != []  # one bit of one output is seen
