@@ -3,17 +3,22 @@
 A block of runs is removed in one transaction with its chain entry; a process that dies in between
 leaves whole blocks, and the next one goes on. Before anything of a run is removed, all of it is
 compared with the chain: retention must not hide that somebody changed it.
+
+A first removal can have years to go through. It is done in turns of so many nodes, and the lease is
+free between two of them, so that scoring does not wait for all of it. A run is never divided.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate, count
 from typing import Any
 
 from ringfence.connector import fault_points
-from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.errors import ConfigError, LeaseHeld, StoreError
 from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.retention.old_runs import OldRun, old_runs
@@ -37,6 +42,7 @@ from ringfence.jobs.telemetry.traced_run import traced
 DAY_NS = 86_400 * NANOSECONDS
 MAX_BLOCK_NODES = 20_000  # runs of fewer nodes share a transaction; a larger run has its own
 MAX_BLOCK_RUNS = 100
+MAX_TURN_NODES = 100_000  # after so many the lease is given back; a larger run is a turn of its own
 WHAT = "removing details of nodes"
 
 
@@ -47,7 +53,8 @@ class PruneReport:
     `before_ns` is the time before which runs are old, None where everything is kept. `nodes` lost
     their scores and the p-values that the graph does not show, `entries` rows of the worklist went,
     `shadow_sets` lost their p-values, `freed` characters of text. A preview counts runs and nodes
-    alone. `waiting` says how many old runs stay, by reason.
+    alone. `waiting` says how many old runs stay, by reason. `left` counts nodes of runs that the
+    next turn takes: this one ended before them, for others to work.
     """
 
     keep_days: float
@@ -59,6 +66,7 @@ class PruneReport:
     shadow_sets: int = 0
     freed: int = 0
     waiting: Mapping[str, int] | None = None
+    left: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence prune --json` prints."""
@@ -72,7 +80,19 @@ class PruneReport:
             "shadow_sets": self.shadow_sets,
             "freed_characters": self.freed,
             "waiting": dict(self.waiting or {}),
+            "nodes_left": self.left,
         }
+
+    def after(self, earlier: PruneReport) -> PruneReport:
+        """Return both turns as one; `earlier` came before this one."""
+        return replace(
+            self,
+            runs=earlier.runs + self.runs,
+            nodes=earlier.nodes + self.nodes,
+            entries=earlier.entries + self.entries,
+            shadow_sets=earlier.shadow_sets + self.shadow_sets,
+            freed=earlier.freed + self.freed,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +111,13 @@ def run_prune(
     *,
     dry_run: bool = False,
     keep_days: float | None = None,
+    turns: int | None = None,
 ) -> PruneReport:
     """Remove the details of old runs under the lease; `keep_days` in place of the configured one.
 
-    With `dry_run` nothing is written, and the lease is not needed.
+    At most so many `turns` are taken, all that are needed where None. Who takes the lease between
+    two of them ends this one: the report says how many nodes are left. With `dry_run` nothing is
+    written, and the lease is not needed.
     """
     workspace.require_migrated()
     settings = workspace.settings.audit
@@ -105,10 +128,46 @@ def run_prune(
     store, project = workspace.store, workspace.project
     if dry_run:
         return find_old(store, project, settings, days).report
+    done = _take_turn(workspace, progress, days)
+    for _turn in count() if turns is None else range(turns - 1):
+        if not done.left:
+            break
+        try:
+            done = _take_turn(workspace, progress, days).after(done)
+        except LeaseHeld:
+            break
+    return done
+
+
+def _take_turn(workspace: Workspace, progress: Progress, days: float) -> PruneReport:
+    """Hold the lease for one turn."""
     with write_session(workspace, progress) as session:
         require_sound_record(session.writer)
-        plan = find_old(store, project, settings, days)
+        settings = workspace.settings.audit
+        plan = first_turn(find_old(workspace.store, workspace.project, settings, days))
         return remove_old(session.writer, workspace.key_source, plan, progress)
+
+
+def first_turn(plan: PrunePlan) -> PrunePlan:
+    """Return the part of a plan that one turn does: at least a run, its report says what is left.
+
+    >>> runs = [OldRun(seq, 0, 60_000, 0, "", None, None, ()) for seq in (1, 2, 3)]
+    >>> report = PruneReport(1.0, 0, True, (1, 2, 3), 180_000)
+    >>> turn = first_turn(PrunePlan(report, 0, tuple(runs)))
+    >>> turn.report.runs, turn.report.nodes, turn.report.left
+    ((1,), 60000, 120000)
+    """
+    sums = list(accumulate(run.nodes for run in plan.runs))
+    size = max(1, bisect_right(sums, MAX_TURN_NODES))
+    runs = plan.runs[:size]
+    nodes = sum(run.nodes for run in runs)
+    report = replace(
+        plan.report,
+        runs=tuple(run.seq for run in runs),
+        nodes=nodes,
+        left=plan.report.nodes - nodes,
+    )
+    return replace(plan, report=report, runs=runs)
 
 
 def refuse_short_period(days: float, settings: AuditSettings) -> None:

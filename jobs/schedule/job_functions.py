@@ -54,10 +54,14 @@ def prune(workspace: Workspace, progress: Progress) -> Ended:
     """Remove the details of old runs, where a period is configured."""
     from ringfence.jobs.retention.prune import run_prune
 
-    done = run_prune(workspace, progress)
+    done = run_prune(workspace, progress, turns=1)
     if done.before_ns is None:
         return Ended("done", "nothing is removed: [audit] keep_days is 0")
-    return Ended("done", f"details of {done.nodes} nodes of {len(done.runs)} old runs removed")
+    words = f"details of {done.nodes} nodes of {len(done.runs)} old runs removed"
+    if not done.left:
+        return Ended("done", words)
+    retry = workspace.settings.schedule.retry_seconds  # what is due meanwhile comes first
+    return Ended("done", f"{words}, {done.left} nodes left for the next turn", retry)
 
 
 def report(workspace: Workspace, progress: Progress) -> Ended:

@@ -18,6 +18,7 @@ from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.retention import prune
 from ringfence.jobs.retention.prune import run_prune
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.schedule.job_functions import prune as scheduled_prune
@@ -46,7 +47,7 @@ def rows(workspace, table):
 
 
 @postgresql_later
-def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(grown):
+def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(grown, monkeypatch):
     period = {"keep_days": A_MOMENT, "keep_open_days": A_MOMENT}
     with open_workspace(with_settings(grown.workspace, audit=period)) as workspace:
         run_training(workspace)
@@ -74,10 +75,17 @@ def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(grown):
         )
         grown.arrive(grown.later[0])
         assert run_scoring(workspace).evaluated == len(grown.later[0].nodes)
+        grown.arrive(grown.later[1])
+        run_scoring(workspace)
         run_migrations(workspace)
         assert scheduled_prune(workspace, lambda *_: None).words.startswith("details of 0 nodes")
         run_audit(workspace)
-        assert scheduled_prune(workspace, lambda *_: None).words.startswith("details of 100 nodes")
+        monkeypatch.setattr(prune, "MAX_TURN_NODES", 1)  # a run is a turn
+        turn, last = (scheduled_prune(workspace, lambda *_: None) for _ in range(2))
+        gone = "details of 100 nodes of 1 old runs removed"
+        assert (turn.words, last.words) == (f"{gone}, 100 nodes left for the next turn", gone)
+        assert turn.retry_seconds == workspace.settings.schedule.retry_seconds
+        assert last.retry_seconds is None
         assert run_verification(workspace).problems == ()
 
 

@@ -20,7 +20,7 @@ from ringfence.jobs.config.audit import AuditSettings
 from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.report.pack import run_pack
 from ringfence.jobs.retention import prune
-from ringfence.jobs.retention.prune import find_old, refuse_short_period, remove_old
+from ringfence.jobs.retention.prune import find_old, first_turn, refuse_short_period, remove_old
 from ringfence.jobs.samples.audit_store import CLASSES
 from ringfence.jobs.views.explain import explain, record_of
 from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project, writing
@@ -321,3 +321,24 @@ def test_nobody_can_be_evaluated_twice(pruned):
     assert len(keys) == len(set(keys)) == 120
     count = select(func.count()).select_from(tables.removal)
     assert column(pruned[0], count) == [2]
+
+
+def test_a_turn_takes_so_many_nodes_and_the_next_one_the_rest(made, monkeypatch):
+    store, settings = made
+    for size, expected in ((1, (1,)), (79, (1,)), (80, (1, 2)), (10**9, (1, 2, 3))):
+        monkeypatch.setattr(prune, "MAX_TURN_NODES", size)
+        turn = first_turn(find_old(store, "p", OPEN, A_MOMENT))
+        assert (turn.report.runs, turn.report.nodes) == (expected, 40 * len(expected))
+        assert turn.report.left == 120 - turn.report.nodes
+    monkeypatch.setattr(prune, "MAX_TURN_NODES", 80)
+    done, left = [], True
+    while left:
+        with writing(store, settings) as writer:
+            plan = first_turn(find_old(store, "p", OPEN, A_MOMENT))
+            done.append(remove_old(writer, key_source(settings), plan, lambda *_: None))
+        left = done[-1].left
+    assert [one.runs for one in done] == [(1, 2), (3,)]
+    both = done[1].after(done[0])
+    assert (both.runs, both.nodes, both.left) == ((1, 2, 3), 120, 0)
+    assert both.entries == sum(one.entries for one in done)
+    assert problems_of(store, settings) == []

@@ -58,5 +58,7 @@ def print_removal(done: PruneReport, next_step: str) -> None:
             f"{done.freed:,} characters of text in all."
         )
         say("Sets, classes, coverage, the chain and the graph are as they were.")
+        if done.left:
+            say(f"{done.left:,} nodes are left: another process took over. Next: {next_step}")
     for reason, runs in (done.waiting or {}).items():
         say(f"{runs:,} old runs stay: they {WAITS[reason]}.")
