@@ -13,6 +13,8 @@ from ringfence.connector.neo4j.write.prediction_sets import run_id
 
 ON_ANOTHER_NODE = " (on another node)"  # after a key whose node got another key since
 
+# Neo4j answers it from the index of keys, in their order, so a block does not expand its whole run:
+# 100,000 nodes cost no more than in one stream (benchmarks/shown_sets.py).
 SHOWN = """
 MATCH (n)-[e:EVALUATED]->(:RingfenceRun {{id: $run}}) WHERE e.key > $after
 WITH n, e ORDER BY e.key LIMIT $rows

@@ -47,6 +47,9 @@ MODES = [
     {"score": "auto", "nonempty": True},
     {"promise": "class", "alpha": 0.2, "classes": {"mule": 0.3}},
     {"promise": "group", "group": "region", "alpha": 0.2},
+    {"calibration_set": "frozen"},
+    {"calibration_set": "growing", "adapt": False},
+    {"weights": "shift"},
 ]
 
 

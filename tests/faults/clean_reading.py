@@ -16,7 +16,7 @@ from ringfence.connector.keys import encode_key
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.records import Member
 from ringfence.connector.store import tables
-from ringfence.connector.store.calibration.joined import known_nodes
+from ringfence.connector.store.calibration.joined import known_nodes, run_counts
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, manifest_of, members
 from ringfence.connector.store.runs import one_run
@@ -24,6 +24,7 @@ from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.calibration import ready_runs, settled_members
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from tests.faults.case import Case
@@ -88,7 +89,8 @@ def _compute(
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
     joined = _joined_until(workspace, model.version, model.classes, seq)
     never = held_out_keys(model.manifest, [one.node_key for one in joined])
-    known += [one for one in joined if one.node_key not in never]
+    joined = [one for one in joined if one.node_key not in never]
+    known = [*_settled(workspace, model.version, known, seq, len(joined)), *joined]
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
     fresh = _InFolder(workspace, folder)
     graph = inference.inference_graph(mirror, workspace.mapping)
@@ -106,6 +108,25 @@ def _joined_until(
         for node in known_nodes(workspace.store, workspace.project, version)
         if node.joined_by is not None and node.joined_by <= seq
     ]
+
+
+def _settled(
+    workspace: Workspace, version: str, base: Sequence[Member], seq: int, others: int
+) -> list[Member]:
+    """Calibration nodes of the training that counted for the run `seq`, by what it could know.
+
+    Those of runs whose classes were not known as far as usual wait, where enough others are left.
+    """
+    store, project = workspace.store, workspace.project
+    decided = one_run(store, project, seq).decided_ns
+    runs = [run for run in run_counts(store, project) if run.seq < seq]
+    seen = [
+        node
+        for node in known_nodes(store, project, version)
+        if node.evaluated_in < seq and node.noticed_ns < decided
+    ]
+    evaluated_in = {node.node_key: node.evaluated_in for node in seen if node.role}
+    return settled_members(base, evaluated_in, ready_runs(seen, runs), others)
 
 
 class _InFolder:

@@ -7,29 +7,15 @@ import pytest
 
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.neo4j.read import full, id_ranges, incremental
 from ringfence.connector.neo4j.read.full import Share, all_nodes, all_relationships, shares
 from ringfence.connector.neo4j.read.incremental import node_blocks
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.neo4j.times import ns_expression
 from tests.connector.neo4j.read import test_watermark as writers
+from tests.connector.neo4j.read.things import FILL, MAPPING
 
 ROWS = 7
-MAPPING = GraphMapping(
-    label="Thing", key="id", features=("x",), features_are_list=True, class_property="class",
-    created_at="created_at", time_kind="zoned",
-    relationships=(RelationshipMapping("LINKS"), RelationshipMapping("KNOWS")),
-)  # fmt: skip
-FILL = """
-UNWIND range(0, 199) AS i
-CREATE (n:Thing {id: i, x: [i / 2.0, -1.0 * i], created_at: datetime('2024-01-01T00:00:00Z')})
-CREATE (:Other {id: i})
-WITH collect(n) AS all
-UNWIND range(0, 199) AS i
-WITH all[i] AS a, all[(i * 7 + 3) % 200] AS b, all[(i * 5 + 1) % 200] AS c
-CREATE (a)-[:LINKS]->(b), (a)-[:KNOWS]->(c)
-"""
 GAPS = "MATCH (n:Thing) WHERE n.id % 3 = 0 OR n.id < 40 DETACH DELETE n"
 KEPT = sorted(f"i:{i}" for i in range(40, 200) if i % 3)
 

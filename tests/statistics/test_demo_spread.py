@@ -1,0 +1,113 @@
+"""The demo's graph, many seeds: coverage of its accounts scatters as the law of section 5 says.
+
+The mirror of the sample, its split, typed network and scores are those of a training; only the
+databases are left out. Each seed draws graph, labels, split and weights anew.
+"""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, binom, chi2, norm
+
+from ringfence.connector.keys import encode_key
+from ringfence.connector.mirror.typed import RawBlock, context_key, create_typed
+from ringfence.connector.neo4j.read.incremental import RelationshipBlock
+from ringfence.jobs.config.load import load
+from ringfence.jobs.project.holdout import configured_holdout
+from ringfence.jobs.samples.accounts import batches
+from ringfence.jobs.samples.payments import PAYMENTS_TOML
+from ringfence.jobs.training.split import draw_holdout, split_labelled
+from ringfence.jobs.training.typed_fit import fit_typed, typed_outputs_inside
+from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
+from ringfence.models.sample.payments import payment_graph
+from ringfence.models.scores import aps, softmax64
+
+pytestmark = pytest.mark.statistics
+NODES, ALPHA = 6_000, 0.1
+SEEDS = range(200, 225)
+
+
+def mirror(folder, mapping, seed):
+    """The half of the sample that the demo trains on, and the accounts' true classes by key."""
+    sample, rng = payment_graph(NODES, seed=seed), np.random.default_rng(seed)
+    first, *_ = batches(sample.accounts, [NODES // 2, NODES // 2])
+    accounts, labelled = first.nodes.tolist(), rng.random(NODES) < 0.5
+    typed, names = create_typed(folder, "x", mapping), sample.accounts.classes
+    here = np.isin(np.arange(NODES), first.nodes)
+    ends = [sample.accounts.edges[:, first.edges]]
+    ends += [pair[:, here[pair[0]]] for pair in (sample.uses, sample.pays)]
+    used = np.unique(ends[1][1]).tolist()
+    tables = [
+        ([sample.columns[at] for at in accounts], accounts),
+        ([sample.devices[at] for at in used], [sample.devices[at]["id"] for at in used]),
+        (sample.merchants, [one["name"] for one in sample.merchants]),
+    ]
+    known = [names[sample.accounts.y[at]] if labelled[at] else None for at in accounts]
+    for label, (rows, ids) in enumerate(tables):
+        typed.add_nodes(
+            RawBlock(
+                label, [context_key(label, encode_key(one)) for one in ids],
+                [[row.get(name) for row in rows] for name in mapping.nodes[label].column_names],
+                known if label == 0 else [None] * len(rows), np.zeros(len(rows), np.int64),
+            )
+        )  # fmt: skip
+    of = [
+        lambda at: at,
+        lambda at: sample.devices[at]["id"],
+        lambda at: sample.merchants[at]["name"],
+    ]
+    for kind, pair in enumerate(ends):
+        source = [context_key(0, encode_key(at)) for at in pair[0].tolist()]
+        target = [context_key(kind, encode_key(of[kind](at))) for at in pair[1].tolist()]
+        typed.base.add_block(RelationshipBlock(kind, source, target))
+    typed.base.add_relationships([])
+    truth = {context_key(0, encode_key(at)): names[sample.accounts.y[at]] for at in accounts}
+    return typed, truth
+
+
+def covered(folder, settings, seed):
+    """How many unlabelled accounts were covered, how many there are, how many calibrated."""
+    mapping = settings.graph.mapping().typed
+    typed, truth = mirror(folder / f"seed-{seed}", mapping, seed)
+    drawn = draw_holdout(typed.base, configured_holdout(settings))
+    split = split_labelled(typed.base, settings.model, None, drawn.rows)
+    fitted, trained, _ = fit_typed(typed, mapping, settings.model, split, None)
+    rows = typed.rows_of_label(0)
+    logits = typed_outputs_inside(
+        typed, mapping, settings.model, fitted, trained, len(split.classes), rows
+    )
+    keys = typed.base.keys.take(rows.tolist())
+    y = np.array([split.classes.index(truth[key]) for key in keys])
+    scores = np.asarray(aps(softmax64(logits), np.random.default_rng(seed + 99).random(len(rows))))
+    calibration = np.flatnonzero(np.isin(rows, split.calibration))
+    due = np.flatnonzero(typed.base.classes[rows] < 0)
+    own = scores[calibration, y[calibration]]
+    ones = [np.ones(len(some), np.int64) for some in (calibration, due)]
+    sets = evaluate(
+        NodeScores(own, scores[due], own), NodeDegrees(*ones, np.array([0, len(rows)])),
+        Promise((ALPHA,), "NodeEx"),
+    ).sets[0]  # fmt: skip
+    return int(sets[np.arange(len(due)), y[due]].sum()), len(due), len(calibration)
+
+
+def spread(places):
+    """Two-sided p-value of the scatter of places within a law: uniform if the law is right."""
+    places = np.clip(places, 1e-9, 1 - 1e-9)
+    total = float((norm.ppf(places) ** 2).sum())
+    below = float(chi2.cdf(total, len(places)))
+    return 2 * min(below, 1 - below)
+
+
+def test_coverage_of_the_demo_scatters_as_the_law_says(tmp_path):
+    (tmp_path / "ringfence.toml").write_text(PAYMENTS_TOML)
+    settings = load(tmp_path / "ringfence.toml")
+    found = [covered(tmp_path, settings, seed) for seed in SEEDS]
+    by_law, by_chance_alone = [], []
+    for hits, due, n in found:
+        rank = int(ALPHA * (n + 1))
+        by_law.append(betabinom.cdf(hits - 0.5, due, n + 1 - rank, rank))
+        by_chance_alone.append(binom.cdf(hits - 0.5, due, 1 - ALPHA))
+    mean = np.mean([hits / due for hits, due, _ in found])
+    error = np.std([hits / due for hits, due, _ in found]) / len(found) ** 0.5
+    assert abs(mean - (1 - ALPHA)) < 4 * error
+    assert spread(np.array(by_law)) > 0.01
+    assert spread(np.array(by_chance_alone)) < 0.001  # a law that forgets the calibration draw
