@@ -1,12 +1,14 @@
 """Coverage while the world changes: ways to calibrate side by side.
 
-python -m benchmarks.drift [--quick] [--flights FOLDER [--typed]] [--repetitions N] [--seeds N]
+python -m benchmarks.drift [--quick] [--repetitions N] [--only WORLD ...] [--modes MODE ...]
+python -m benchmarks.drift --flights FOLDER [--typed [--every-flight]] [--seeds N | --seed N]
 
 1. A growing graph with message passing (GCN): stationary, gradual, sudden, seasonal change,
    classes known in a selective order (a rare class at once, the others later), and edges in random
    order that bring the nodes, without and with gradual change.
 2. With --flights, instead: real flights by day, classes known one and seven days late, with a
    tabular network; with --typed, seven days late alone, typed SAGE on the graph of five labels.
+   Seeds may be run one at a time: the table holds every one that was measured.
 
 Every repetition draws graph, split and network anew; ± is one standard error over repetitions.
 """
@@ -22,14 +24,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.drift_flights import flights_scores, flights_sequence
+from benchmarks.drift_flights import RAPS_STRONG, flights_scores, flights_sequence
 from benchmarks.drift_replay import Ints, Mode, Sequence, replay
-from benchmarks.drift_typed import typed_flights, typed_sequence
-from benchmarks.measuring import RESULTS, keep, show
+from benchmarks.drift_typed import EVERY_FLIGHT, typed_flights, typed_sequence
+from benchmarks.measuring import RESULTS, keep, kept, show
 from ringfence.models.conformal.evaluate import degrees
 from ringfence.models.networks import GCN
 from ringfence.models.sample.drift import DriftingGraph, drifting_graph
-from ringfence.models.scores import aps, daps, softmax64
+from ringfence.models.scores import aps, daps, raps, softmax64
 from ringfence.models.training.full_batch import train
 
 ALPHA = 0.1
@@ -54,7 +56,10 @@ def modes(window: int) -> list[Mode]:
 
 
 def banded_modes(window: int) -> list[Mode]:
-    """The same within bands of degree, as `rule = "auto"` runs: the default is the last."""
+    """The same within bands of degree, as `rule = "auto"` runs: the default is the last of DAPS.
+
+    The last two are what the flights of a year were best served by, tried elsewhere.
+    """
     rows = []
     for score in ("APS", "DAPS"):
         living = f"bands, window {window:,} + adapt .05"
@@ -67,16 +72,25 @@ def banded_modes(window: int) -> list[Mode]:
             Mode(f"{living}, bands of 3 / alpha, {score}", window, 0.05, bands=3.0, score=score),
             Mode(f"{living}, {score}", window, 0.05, bands=LIVING, score=score),
         ]  # fmt: skip
-    return rows
+    faster = f"bands, window {window:,} + adapt .08"
+    return [
+        *rows,
+        Mode(f"{faster}, APS", window, 0.08, bands=LIVING),
+        Mode(f"{faster}, {RAPS_STRONG}", window, 0.08, bands=LIVING, score=RAPS_STRONG),
+    ]
 
 
 def flight_modes() -> list[Mode]:
-    """Ways to calibrate the flights: defaults, and the score that `score = "auto"` takes."""
+    """Ways to calibrate the flights: defaults, and the score that `score = "auto"` takes.
+
+    Nothing grows: a quarter of a million calibration nodes would be ranked for every day.
+    """
     chosen = [
         Mode("window 5,000 + adapt .05, score auto", 5_000, 0.05, score="auto"),
         Mode("window 10,000 + adapt .02, score auto", 10_000, 0.02, score="auto"),
+        Mode(f"window 5,000 + adapt .08, {RAPS_STRONG}", 5_000, 0.08, score=RAPS_STRONG),
     ]
-    return [*modes(5_000), *chosen]
+    return [*(mode for mode in modes(5_000) if mode.window is not None), *chosen]
 
 
 def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
@@ -108,12 +122,16 @@ def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
 
 
 def _scores(network: Any, x: torch.Tensor, graph: DriftingGraph, run: int, u: Any) -> Any:
-    """APS and DAPS of all nodes there on the graph of a run."""
+    """APS, DAPS and RAPS of all nodes there on the graph of a run."""
     size, edges = graph.size_at(run), _both_ways(graph.edges_at(run))
     with torch.no_grad():
         probabilities = softmax64(network(x[:size], torch.from_numpy(edges)))
     own = np.asarray(aps(probabilities, u[:size]))
-    return {"APS": own, "DAPS": np.asarray(daps(own, edges, diffusion=0.5))}
+    return {
+        "APS": own,
+        "DAPS": np.asarray(daps(own, edges, diffusion=0.5)),
+        RAPS_STRONG: np.asarray(raps(probabilities, u[:size], penalty=0.05, k_reg=1)),
+    }
 
 
 def _both_ways(edges: Ints) -> Ints:
@@ -171,35 +189,53 @@ def main() -> None:
     parser.add_argument("--typed", action="store_true")
     parser.add_argument("--repetitions", type=int, default=13)
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--seed", type=int, help="with --typed: this seed alone")
+    parser.add_argument("--seed", type=int, help="with --flights: this seed alone")
+    parser.add_argument(
+        "--every-flight", action="store_true", help="with --typed: train on all of January to March"
+    )
     parser.add_argument("--only", nargs="+", help="names of worlds")
+    parser.add_argument("--modes", nargs="+", help="names of modes; their rows join the table")
     options = parser.parse_args()
     torch.set_num_threads(1)
     repetitions = 2 if options.quick else options.repetitions
+    some = [options.seed] if options.seed is not None else list(range(options.seeds))
+    some = some[:2] if options.quick else some
     if options.flights and options.typed:
-        some = [options.seed] if options.seed is not None else list(range(options.seeds))
-        measure_typed(options.flights, some[:2] if options.quick else some, options.quick)
+        measure_typed(options.flights, some, options.quick, options.every_flight)
         return
     if options.flights:
-        measure_flights(options.flights, 2 if options.quick else options.seeds, options.quick)
+        measure_flights(options.flights, some, options.quick)
         return
     rows = []
     chosen = {k: w for k, w in worlds().items() if not options.only or k in options.only}
     for name, draw in chosen.items():
         graphs = [(draw(np.random.default_rng([7, i])), i) for i in range(repetitions)]
         sequences = [(graph_sequence(g, i), 1) for g, i in graphs]
-        rows += measure(name, sequences, [*modes(500), *banded_modes(500)], block=4)
+        ways = [*modes(500), *banded_modes(500)]
+        some = [mode for mode in ways if not options.modes or mode.name in options.modes]
+        rows += measure(name, sequences, some, block=4)
+    if options.modes and not options.quick:
+        rows = merged(rows, kept("drift")["rows"])
     keep("drift", rows, options.quick or bool(options.only), alpha=ALPHA)
 
 
-def measure_flights(folder: Path, seeds: int, quick: bool) -> None:
-    """Measure the flights with networks of several seeds."""
-    rows = []
-    networks = [flights_scores(folder, seed) for seed in range(seeds)]
-    for delay in (1, 7):
-        sequences = [flights_sequence(one, delay) for one in networks]
-        rows += measure(f"flights, {delay} days late", sequences, flight_modes(), block=7)
-    keep("drift_flights", rows, quick, alpha=ALPHA)
+def merged(new: list[dict[str, Any]], old: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Add rows of some modes to those kept: every repetition has the same graph and network."""
+    measured = {(row["world"], row["mode"]) for row in new}
+    rows = [row for row in old if (row["world"], row["mode"]) not in measured] + new
+    places = list(dict.fromkeys(row["world"] for row in rows))
+    order = [mode.name for mode in [*modes(500), *banded_modes(500)]]
+    return sorted(rows, key=lambda row: (places.index(row["world"]), order.index(row["mode"])))
+
+
+def measure_flights(folder: Path, seeds: list[int], quick: bool) -> None:
+    """Measure the flights with tabular networks of several seeds."""
+    for seed in seeds:
+        network, done = flights_scores(folder, seed), {}
+        for delay in (1, 7):
+            sequence, first = flights_sequence(network, delay)
+            done[f"{delay} days late"] = summaries(sequence, first, flight_modes(), seed)
+        keep_seed("drift_flights", "world", seed, done, quick)
 
 
 def typed_modes() -> list[Mode]:
@@ -210,35 +246,56 @@ def typed_modes() -> list[Mode]:
         Mode("window 5,000 + adapt .05", 5_000, 0.05),
         Mode("window 5,000 + adapt .05, score auto", 5_000, 0.05, score="auto"),
         Mode("window 5,000 + adapt .02", 5_000, 0.02),
+        Mode("window 2,500 + adapt .05", 2_500, 0.05),
+        Mode("window 3,500 + adapt .05", 3_500, 0.05),
+        Mode("window 3,500 + adapt .05, score auto", 3_500, 0.05, score="auto"),
         Mode("window 10,000 + adapt .05", 10_000, 0.05),
         Mode("window 10,000 + adapt .02", 10_000, 0.02),
         Mode("window 10,000 + adapt .02, score auto", 10_000, 0.02, score="auto"),
+        Mode("window 5,000 + adapt .08", 5_000, 0.08),
+        Mode("window 5,000 + adapt .12", 5_000, 0.12),
+        Mode(f"window 5,000 + adapt .05, {RAPS_STRONG}", 5_000, 0.05, score=RAPS_STRONG),
+        Mode(f"window 5,000 + adapt .08, {RAPS_STRONG}", 5_000, 0.08, score=RAPS_STRONG),
+        Mode(f"window 7,000 + adapt .08, {RAPS_STRONG}", 7_000, 0.08, score=RAPS_STRONG),
     ]
 
 
-def measure_typed(folder: Path, seeds: list[int], quick: bool) -> None:
-    """Measure the flights with typed networks, classes seven days late.
-
-    The table holds every seed that was measured so far: seeds may be run one at a time.
-    """
-    part = {"days": 42, "trained": 5_000} if quick else {}
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    store = RESULTS / "drift_typed.seeds.json"
-    if store.exists() and not quick:
-        found = json.loads(store.read_text(encoding="utf-8"))
+def measure_typed(folder: Path, seeds: list[int], quick: bool, every: bool = False) -> None:
+    """Measure the flights with typed networks, classes seven days late."""
+    part = {"days": 42, "trained": 5_000} if quick else {"trained": EVERY_FLIGHT} if every else {}
     for seed in seeds:
         graph, network = typed_flights(folder, seed, **part)
         sequence, first = typed_sequence(graph, network, 7)
-        found[str(seed)] = {
-            mode.name: replay(sequence, mode, ALPHA, first).summary(7) for mode in typed_modes()
-        }
-        for name, row in found[str(seed)].items():
-            show({"seed": seed, "mode": name, **row})
-    if not quick:
-        store.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    rows = [averaged(mode.name, [one[mode.name] for one in found.values()])
-            for mode in typed_modes()]  # fmt: skip
-    keep("drift_typed", rows, quick, alpha=ALPHA)
+        done = summaries(sequence, first, typed_modes(), seed)
+        keep_seed("drift_typed", "trained", seed, {"all" if every else "30,000": done}, quick)
+
+
+def summaries(
+    sequence: Sequence, first: int, ways: list[Mode], seed: int
+) -> dict[str, dict[str, float]]:
+    """Replay one network's days in every way, by week."""
+    done = {}
+    for mode in ways:
+        done[mode.name] = replay(sequence, mode, ALPHA, first).summary(7)
+        show({"seed": seed, "mode": mode.name, **done[mode.name]})
+    return done
+
+
+def keep_seed(name: str, key: str, seed: int, done: dict[str, Any], quick: bool) -> None:
+    """Add one network to the table, which holds every seed that was measured so far."""
+    store = RESULTS / (f"{name}.seeds.quick.json" if quick else f"{name}.seeds.json")
+    found: dict[str, dict[str, Any]] = (
+        json.loads(store.read_text(encoding="utf-8")) if store.exists() else {}
+    )
+    for world, rows in done.items():
+        found.setdefault(world, {})[str(seed)] = rows
+    store.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    rows = [
+        {key: world, **averaged(mode, [one[mode] for one in of.values()])}
+        for world, of in found.items()
+        for mode in next(iter(of.values()))
+    ]
+    keep(name, rows, quick, alpha=ALPHA)
 
 
 def averaged(mode: str, done: list[dict[str, float]]) -> dict[str, Any]:

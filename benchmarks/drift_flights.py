@@ -30,6 +30,7 @@ ALPHA = 0.1
 CALIBRATION = 2_000
 VALIDATION = 2_000
 FIRST_DAY = date(2013, 4, 1).toordinal()
+RAPS_STRONG = "RAPS, penalty .05"
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -98,9 +99,10 @@ def flights_scores(folder: Path, seed: int) -> ScoredFlights:
         "APS": np.asarray(aps(probabilities, u)),
         "RAPS": np.asarray(raps(probabilities, u, penalty=0.01, k_reg=1)),
         "TPS": np.asarray(tps(probabilities)),
+        RAPS_STRONG: np.asarray(raps(probabilities, u, penalty=0.05, k_reg=1)),
     }
     validation = rest[cut:][:VALIDATION]
-    tried = {name: values[validation] for name, values in scores.items()}
+    tried = {name: values[validation] for name, values in scores.items() if name != RAPS_STRONG}
     choice = choose_score(tried, y[validation], ALPHA, seed=seed)
     print(f"seed {seed}: score chosen on January to March: {choice.sentence}", flush=True)
     return ScoredFlights(y, days, calibration, scores, choice.score, rng.random(len(y)))

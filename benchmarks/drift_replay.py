@@ -79,11 +79,13 @@ class Result:
 
     def summary(self, block: int) -> dict[str, float]:
         nodes = sum(self.nodes)
+        hit, all_of = np.sum(self.by_class, axis=0)
         return {
             "covered": sum(self.covered) / nodes,
             "worst": self.worst_block(block),
             "size": sum(self.size) / nodes,
             "full": sum(self.full) / nodes,
+            "worst_class": float((hit / np.maximum(all_of, 1))[all_of > 0].min()),
         }
 
 
@@ -174,7 +176,11 @@ def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints
 def _chosen(sequence: Sequence, mode: Mode, joined: NDArray[np.bool_]) -> Ints:
     if mode.window == 0:
         return sequence.calibration
-    rows = np.concatenate([sequence.calibration, np.flatnonzero(joined)])
+    later = np.flatnonzero(joined)
+    if mode.window is not None and len(later) > mode.window:  # rows stand in the order of arrival
+        border = sequence.arrives[later[-mode.window]]
+        later = later[np.searchsorted(sequence.arrives[later], border) :]
+    rows = np.concatenate([sequence.calibration, later])
     if mode.window is None:
         return rows
     keep = newest(sequence.arrives[rows], sequence.draw[rows], mode.window)

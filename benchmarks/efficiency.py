@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -40,12 +41,15 @@ def measure(data: Dataset, splits: int, draws: int, cache: Cache) -> list[dict[s
     found: dict[tuple[str, str], list[Floats]] = {}
     chosen: list[str] = []
     for split in range(splits):
-        model = trained_model(data, split, 0, cache)
-        rows, name = judge_scores(data, model, np.random.default_rng(split), draws, _others, OTHERS)
-        chosen.append(name)
+        record = cache.record(
+            f"{data.name}/efficiency-{split}-{draws}",
+            partial(_split_record, data, split, draws, cache),
+        )
+        chosen.append(record["chosen"])
+        rows = {(rule, score): np.array(values) for rule, score, values in record["rows"]}
         for key, values in rows.items():
             found.setdefault(key, []).append(values)
-        found.setdefault(("auto", "auto"), []).append(rows["auto", name])
+        found.setdefault(("auto", "auto"), []).append(rows["auto", record["chosen"]])
     base = np.array(found["auto", "APS"])[:, 0].mean()
     return [
         {
@@ -62,6 +66,16 @@ def measure(data: Dataset, splits: int, draws: int, cache: Cache) -> list[dict[s
         for (rule, score), values in found.items()
         for each in [np.array(values)]
     ]
+
+
+def _split_record(data: Dataset, split: int, draws: int, cache: Cache) -> dict[str, Any]:
+    """What one split's network gives, as the cache keeps it."""
+    model = trained_model(data, split, 0, cache)
+    rows, name = judge_scores(data, model, np.random.default_rng(split), draws, _others, OTHERS)
+    return {
+        "chosen": name,
+        "rows": [[rule, score, values.tolist()] for (rule, score), values in rows.items()],
+    }
 
 
 def _others(known: Floats, classes: Ints, due: Floats) -> dict[str, NDArray[np.bool_]]:
@@ -93,7 +107,9 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", default=list(TABLE_1))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--draws", type=int, default=8)
-    parser.add_argument("--cache", type=Path, help="keeps trained networks for another call")
+    parser.add_argument(
+        "--cache", type=Path, help="keeps networks and figures of splits for another call"
+    )
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryDirectory() as temporary:

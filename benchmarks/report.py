@@ -78,8 +78,10 @@ def section(name: str, body: dict[str, Any]) -> str:
 
 def draw(name: str, body: dict[str, Any]) -> bool:
     """Draw the benchmark's plot where there is one and matplotlib is installed."""
-    if name in {"drift", "drift_flights"}:
+    if name in {"drift", "drift_flights", "drift_typed"}:
         return draw_modes(name, body)
+    if name == "efficiency":
+        return draw_sizes(name, body)
     curves = CURVES[name](body) if name in CURVES else {}
     if not curves:
         return False
@@ -117,13 +119,13 @@ def draw_modes(name: str, body: dict[str, Any]) -> bool:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    worlds = list(dict.fromkeys(row["world"] for row in body["rows"]))
+    of = [row.get("world") or f"trained on {row['trained']} flights" for row in body["rows"]]
+    worlds = list(dict.fromkeys(of))
     names = list(dict.fromkeys(row["mode"] for row in body["rows"]))
-    figure, panels = pyplot.subplots(
-        1, len(worlds), figsize=(2.6 * len(worlds) + 4, 0.28 * len(names) + 1.2), sharey=True
-    )
+    size = (2.6 * len(worlds) + 4, 0.28 * len(names) + 1.2)
+    figure, [panels] = pyplot.subplots(1, len(worlds), figsize=size, sharey=True, squeeze=False)
     for axes, world in zip(panels, worlds, strict=True):
-        own = {row["mode"]: row for row in body["rows"] if row["world"] == world}
+        own = {row["mode"]: row for row, its in zip(body["rows"], of, strict=True) if its == world}
         y = [names.index(mode) for mode in own]
         axes.plot([100 * row["worst"] for row in own.values()], y, "|", color="C1", label="worst")
         axes.plot([100 * row["covered"] for row in own.values()], y, "o", color="C0", label="all")
@@ -134,6 +136,42 @@ def draw_modes(name: str, body: dict[str, Any]) -> bool:
         axes.grid(visible=True, alpha=0.3)
     panels[0].invert_yaxis()
     panels[-1].legend(fontsize=7)
+    figure.tight_layout()
+    figure.savefig(RESULTS / f"{name}.png", dpi=110, bbox_inches="tight")
+    pyplot.close(figure)
+    return True
+
+
+def draw_sizes(name: str, body: dict[str, Any]) -> bool:
+    """Draw set sizes against APS within bands, and worst classes, one row per data set."""
+    try:
+        import matplotlib
+    except ImportError:
+        return (RESULTS / f"{name}.png").exists()
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    data = list(dict.fromkeys(row["data"] for row in body["rows"]))
+    kinds: dict[str, list[dict[str, Any]]] = {}
+    for row in body["rows"]:
+        kind = "chosen" if row["score"].startswith("auto") else row["score"]
+        kinds.setdefault(f"{row['rule']}, {kind}", []).append(row)
+    figure, panels = pyplot.subplots(1, 2, figsize=(10, 4.2), sharey=True)
+    for number, (label, rows) in enumerate(kinds.items()):
+        y, chosen = [data.index(row["data"]) for row in rows], label.endswith("chosen")
+        colour = "black" if chosen else f"C{number % 10}"
+        shape = "|" if chosen else {"auto": "o", "NodeEx": "s"}.get(rows[0]["rule"], "x")
+        for axes, column in zip(panels, ("against APS", "worst class"), strict=True):
+            x = [100 * row[column] for row in rows]
+            size = 14 if chosen else 5
+            axes.plot(x, y, shape, color=colour, label=label, markersize=size, alpha=0.8)
+    panels[0].set_yticks(range(len(data)), data, fontsize=8)
+    panels[0].invert_yaxis()
+    panels[0].set_xlabel("set size against APS within bands, %")
+    panels[1].set_xlabel("coverage of the worst class, %")
+    for axes in panels:
+        axes.grid(visible=True, alpha=0.3)
+    panels[1].legend(fontsize=7, loc="upper left", bbox_to_anchor=(1.0, 1.0))
     figure.tight_layout()
     figure.savefig(RESULTS / f"{name}.png", dpi=110)
     pyplot.close(figure)

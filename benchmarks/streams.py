@@ -20,23 +20,13 @@ from typing import Any
 
 from benchmarks.measuring import keep, show
 from benchmarks.server import running
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
 from ringfence.connector.neo4j.bolt import READ_ACCESS
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.read import full
 from ringfence.connector.neo4j.read.id_ranges import IdRange
+from tests.connector.neo4j.read.things import FILL, MAPPING
 
 RANGES, ROWS, SILENCE = 400, 7, 20.0
-MAPPING = GraphMapping(
-    label="Thing", key="id", features=("x",), features_are_list=True, class_property="class",
-    created_at="created_at", time_kind="zoned",
-    relationships=(RelationshipMapping("LINKS"), RelationshipMapping("KNOWS")),
-)  # fmt: skip
-FILL = """
-UNWIND range(0, 199) AS i
-CREATE (n:Thing {id: i, x: [1.0, 2.0], created_at: datetime('2024-01-01T00:00:00Z')})
-CREATE (n)-[:LINKS]->(n), (n)-[:KNOWS]->(n)
-"""
 
 
 class Counted:
