@@ -9,7 +9,6 @@ that stamp with clocks of their own.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import GraphMapping
@@ -30,7 +29,11 @@ class Horizon:
 
 
 CLOCK = "WITH datetime.realtime() AS t RETURN t.epochSeconds * 1000000000 + t.nanosecond AS ns"
-OPEN_TRANSACTIONS = "SHOW TRANSACTIONS YIELD startTime RETURN min(startTime) AS oldest"
+# startTime is text that leaves out trailing zeros: "…:05.11Z" sorts behind "…:05.117Z" as text
+OPEN_TRANSACTIONS = (
+    "SHOW TRANSACTIONS YIELD startTime RETURN min(datetime(startTime).epochMillis) AS oldest_ms"
+)
+NANOSECONDS_PER_MS = 1_000_000
 
 
 def horizon(graph: Graph) -> Horizon:
@@ -41,21 +44,16 @@ def horizon(graph: Graph) -> Horizon:
     """
     server_ns = int(graph.read_newest(CLOCK)[0]["ns"])
     try:
-        oldest = graph.read_newest(OPEN_TRANSACTIONS)[0]["oldest"]
+        oldest_ms = graph.read_newest(OPEN_TRANSACTIONS)[0]["oldest_ms"]
     except GraphError:
         return Horizon(
             server_ns, "may not SHOW TRANSACTIONS: the overlap alone guards late commits"
         )
-    if oldest is None or (start_ns := _iso_ns(str(oldest))) >= server_ns:
+    if oldest_ms is None or (start_ns := oldest_ms * NANOSECONDS_PER_MS) >= server_ns:
         return Horizon(server_ns, "")
     held = (server_ns - start_ns) / NANOSECONDS
     long = f"a transaction open for {held:.0f} s holds the watermark back"
     return Horizon(start_ns, long if held > LONG_OPEN_SECONDS else "")
-
-
-def _iso_ns(text: str) -> int:
-    moment = datetime.fromisoformat(text)
-    return int(moment.timestamp()) * NANOSECONDS + moment.microsecond * 1000
 
 
 def count_nodes(graph: Graph, mapping: GraphMapping) -> int:

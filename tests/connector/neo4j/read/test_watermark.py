@@ -4,13 +4,16 @@ import os
 import random
 import threading
 import time
+from datetime import datetime
 
+import pytest
 from neo4j import GraphDatabase
 
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.neo4j.read.watermark import horizon
 
 WRITERS = 20
 OVERLAP = 0.25  # seconds: a server under load stamps a transaction well before it lists it as open
@@ -90,3 +93,27 @@ def test_twenty_late_writers_lose_nothing_and_a_plain_reader_does(graph, tmp_pat
     assert seen == everything
     assert set(reasons) == {""}  # the watermark sufficed: no read had to begin again
     assert everything - plain
+
+
+HELD = "SHOW TRANSACTIONS YIELD startTime, metaData WHERE metaData.held RETURN startTime"
+STARTS = "SHOW TRANSACTIONS YIELD startTime RETURN collect(startTime) AS starts"
+
+
+def test_a_start_that_is_written_with_fewer_digits_holds_the_watermark_back(graph, connected):
+    """The server leaves out trailing zeros: as text, "…:05.1Z" sorts behind "…:05.117Z"."""
+    for _try in range(300):
+        time.sleep(0.098 - time.time() % 0.1 if time.time() % 0.1 < 0.098 else 0)
+        with (
+            graph.driver.session() as session,
+            session.begin_transaction(metadata={"held": True}) as held,
+        ):
+            held.run("RETURN 1").consume()
+            start = graph.run(HELD)[0]["startTime"]
+            start_ms = round(datetime.fromisoformat(start).timestamp() * 1000)
+            if start_ms % 100:
+                continue
+            found = horizon(connected)
+            if start > min(graph.run(STARTS)[0]["starts"]):  # a later one comes first as text
+                assert found.watermark_ns == start_ms * 1_000_000
+                return
+    pytest.fail("no transaction began in a millisecond that is written with fewer digits")
