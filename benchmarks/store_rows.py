@@ -33,11 +33,9 @@ from ringfence.connector.key_texts import KeyColumn
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Label, Member, RunFacts
 from ringfence.connector.store import labels, migrate, predictions, runs
-from ringfence.connector.store.calibration.joined import (
-    all_joined_digest,
-    known_nodes,
-    run_counts,
-)
+from ringfence.connector.store.calibration.joined import run_counts
+from ringfence.connector.store.calibration.joined_seal import seal_by_text
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.models import record_model
@@ -48,6 +46,8 @@ from ringfence.connector.store.retention.old_runs import old_runs
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.scoring.calibration.eligibility import Eligibility
+from ringfence.jobs.scoring.calibration.living_set import LivingSet, choose_calibration
 from tests.faults.servers import postgres
 from tests.stores import open_at
 
@@ -131,10 +131,8 @@ def questions(store: Store, writer: Writer) -> dict[str, Callable[[], Any]]:
         "worklist page": lambda: read_worklist(queries, WorklistFilter("b")),
         "one node": lambda: predictions.some_predictions(store, "bench", some),
         "who was evaluated since": lambda: predictions.evaluated_keys(store, "bench", newest - 1),
-        "who may calibrate": lambda: (
-            known_nodes(store, "bench", "m"),
-            run_counts(store, "bench"),
-        ),
+        "who may calibrate": lambda: _choose(store),
+        "all who are known, read": lambda: KnownNodes(store, "bench", "m").all(),
         "seal of who joined": lambda: _seal(store),
         "1,000 open": lambda: next(labels.pending(store, "bench", BLOCK)),
         "coverage, counted anew": lambda: tallies(store, "bench", counts),
@@ -145,9 +143,17 @@ def questions(store: Store, writer: Writer) -> dict[str, Callable[[], Any]]:
     }
 
 
+def _choose(store: Store) -> LivingSet:
+    return choose_calibration(
+        [Member("i:1", "calibration", 0)], KnownNodes(store, "bench", "m"),
+        run_counts(store, "bench"), NAMES, calibration_set="window", window_nodes=5_000,
+        promised=(), eligible=Eligibility("m"),
+    )  # fmt: skip
+
+
 def _seal(store: Store) -> str:
     with store.reading() as connection:
-        return all_joined_digest(connection, "bench", "m")
+        return seal_by_text(connection, "bench", "m")
 
 
 def _learn(writer: Writer, blocks: Iterator[list[str]]) -> None:

@@ -156,6 +156,18 @@ def newest_entry(connection: Connection, project: str) -> Any:
     return connection.execute(newest_first.limit(1)).first()
 
 
+def newest_of_kind(
+    connection: Connection, project: str, kind: str, like: str = "%", unlike: str = ""
+) -> Any:
+    """Return the newest entry of a kind whose body is `like` one pattern and `unlike` another.
+
+    Bodies are canonical JSON: a text inside one has its quotes escaped and can't look like this.
+    """
+    entries = select(audit).where(audit.c.project == project, audit.c.body.like(like))
+    query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'), audit.c.body.not_like(unlike))
+    return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
+
+
 def seal(key: bytes, prev: str, body: str) -> str:
     """Return HMAC-SHA256(key, prev + newline + body) as hex.
 

@@ -232,6 +232,21 @@ def labels_of_model(store: Store, project: str, model: str) -> LabelColumns:
     return LabelColumns([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
 
 
+def has_labels_since(store: Store, project: str, model: str, since_ns: int) -> bool:
+    """Whether a class became known after a time, of a node that a model version evaluated."""
+    query = (
+        select(prediction.c.node_key)
+        .join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
+        .where(
+            prediction.c.project == project,
+            prediction.c.labelled_ns > since_ns,
+            run.c.model == model,
+        )
+    )
+    with store.reading() as connection:
+        return connection.execute(query.limit(1)).first() is not None
+
+
 def newest_noticed_ns(connection: Connection, project: str) -> int | None:
     """Return when a class was noticed last."""
     query = select(func.max(label.c.noticed_ns)).where(label.c.project == project)

@@ -21,7 +21,8 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store import chain
-from ringfence.connector.store.calibration.joined import insert_joined, joined_facts
+from ringfence.connector.store.calibration.joined import insert_joined
+from ringfence.connector.store.calibration.joined_seal import joined_facts
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import (
     insert_predictions,
@@ -90,7 +91,7 @@ def decide(writer: Writer, decision: Decision) -> int:
             "thresholds": thresholds_digest(decision.thresholds),
             "bands": digests.bands,
             "further_sets": further_digest,
-            "joined": joined_facts(connection, project, model, decision.joined),
+            "joined": joined_facts(connection, project, model, seq, decision.joined),
             "token": writer.lease.token,
         }
         writer.begin(connection)  # a large run takes longer than a lease: it counts from here

@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 
 from ringfence.connector.records import NO_OPTIONS
+from ringfence.connector.store.calibration.tables import joined as joined
 from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.lifecycle.tables import comparison as comparison
 from ringfence.connector.store.retention.tables import removal as removal
@@ -78,23 +79,6 @@ member = Table(
 
 `created_ns` is the node's creation time at the training (older models have none): a node that has
 its key later, with another time, is another node."""
-
-joined = Table(
-    "joined",
-    metadata,
-    Column("project", Text),
-    Column("version", Text),
-    Column("node_key", Text),
-    Column("seq", BigInteger, nullable=False),
-    Column("evaluated_seq", BigInteger, nullable=False),
-    Column("label", Text, nullable=False),
-    PrimaryKeyConstraint("project", "version", "node_key"),
-    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
-    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
-    Index("joined_by_run", "project", "seq"),
-)
-"""Evaluated nodes whose class counts since run `seq`, for an adaptive level and, where calibration
-lives, as calibration nodes. `label` is what they joined with; the prediction has the newest."""
 
 correction = Table(
     "correction",
@@ -178,6 +162,8 @@ with a p-value above it stand in the graph. `levels` are the levels in use and t
 state, `shift` what distinguishes due nodes from calibration nodes, both as JSON. `mean_size_naive`
 is the mean size of the naive sets, NULL in runs of older versions."""
 
+KNOWN = text("label IS NOT NULL")
+
 prediction = Table(
     "prediction",
     metadata,
@@ -201,6 +187,16 @@ prediction = Table(
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     Index("prediction_by_run", "project", "seq", "node_key"),
     Index("prediction_unlabelled", "project", "labelled_ns"),
+    Index(
+        "prediction_known",
+        "project",
+        "seq",
+        "label",
+        "labelled_ns",
+        "node_key",
+        sqlite_where=KNOWN,
+        postgresql_where=KNOWN,
+    ),
 )
 """One evaluated node. The primary key is the rule that a node is evaluated once, ever.
 

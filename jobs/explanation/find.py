@@ -26,7 +26,7 @@ from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration import living_set
+from ringfence.jobs.scoring.calibration.living_set import living_set
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.scored_rows import ScoredRows
 from ringfence.jobs.scoring.stopwatch import Stopwatch

@@ -34,7 +34,7 @@ from ringfence.jobs.project.promise_check import (
 )
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration import living_set
+from ringfence.jobs.scoring.calibration.living_set import living_set
 from ringfence.jobs.scoring.decided import fill_empty_sets, predictions
 from ringfence.jobs.scoring.due import DueNodes
 from ringfence.jobs.scoring.evaluate import evaluate_rows, require_width

@@ -23,7 +23,7 @@ from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.project.promise_check import calibration_warnings, require_promise
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration import describe_living_set, living_set
+from ringfence.jobs.scoring.calibration.living_set import describe_living_set, living_set
 from ringfence.jobs.scoring.corrections import describe_corrections
 from ringfence.jobs.scoring.decided import (
     describe_calibration,

@@ -26,7 +26,7 @@ from ringfence.connector.store.runs import newest_run_of_model, one_run
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration import LivingSet
+from ringfence.jobs.scoring.calibration.living_set import LivingSet
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel, miss_rate_bound
 from ringfence.models.promise.class_alphas import class_alphas
 

@@ -71,10 +71,12 @@ def plan_monitoring(
 ) -> MonitorStep:
     """Compare newly known nodes with a sample of all that were known before."""
     before, mark = _last_state(workspace, model.version)
+    nobody = Labelled(NO_ROWS, NO_ROWS)
+    if not labels.has_labels_since(workspace.store, workspace.project, model.version, mark):
+        return MonitorStep(before, mark, nobody, nobody)  # without reading all that are known
     noticed, labelled = _known_nodes(workspace, model, mirror)
     fresh = noticed > mark
-    if not fresh.any():
-        nobody = Labelled(NO_ROWS, NO_ROWS)
+    if not fresh.any():  # those that are new have left the graph
         return MonitorStep(before, mark, nobody, nobody)
     calibration = [member for member in known if member.role == "calibration"]
     rows = mirror.find([member.node_key for member in calibration])

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.errors import ModelError, RingfenceError
 from ringfence.connector.mirror import UNKNOWN, Mirror
-from ringfence.connector.store.calibration.joined import known_nodes
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
@@ -35,7 +35,7 @@ from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration import living_set
+from ringfence.jobs.scoring.calibration.living_set import living_set
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.jobs.training.baselines import Learnt, baseline_outcomes
@@ -189,8 +189,8 @@ def _used_keys(workspace: Workspace, model: SavedModel) -> set[str]:
     store, project = workspace.store, workspace.project
     own = {one.node_key for one in members(store, project, model.version) if one.role != "holdout"}
     if holdout_of(model.manifest) is None:
-        known = known_nodes(store, project, model.version)
-        own |= {node.node_key for node in known if node.joined_by is not None}
+        joined = KnownNodes(store, project, model.version).all_joined()
+        own |= {node.node_key for node in joined}
     return own
 
 

@@ -35,7 +35,7 @@ from ringfence.jobs.project.promise import MANIFEST_KEY, PromiseTerms, describe_
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration import SHARES_KEY
+from ringfence.jobs.scoring.calibration.living_set import SHARES_KEY
 from ringfence.jobs.scoring.due import policy_of
 from ringfence.jobs.scoring.table_state import drop_tables
 from ringfence.jobs.telemetry.traced_run import note_step, traced

@@ -9,10 +9,11 @@ later: they are trained on instead.
 from __future__ import annotations
 
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.connector.store.calibration.joined import run_counts
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.jobs.project.promise import terms_for_training
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration import MIN_SETTLED_NODES, settled_at_training
+from ringfence.jobs.scoring.calibration.settled_runs import MIN_SETTLED_NODES, settled_at_training
 from ringfence.jobs.training.split import Split, train_instead
 
 NO_VERSION = ""
@@ -27,9 +28,9 @@ def calibrate_settled(workspace: Workspace, mirror: Mirror, split: Split) -> tup
     terms = terms_for_training(workspace.settings.conformal)
     if terms.calibration_set != "frozen" or terms.promise == "class":
         return split, ""
-    known = known_nodes(workspace.store, workspace.project, NO_VERSION)
-    ready = settled_at_training(known, run_counts(workspace.store, workspace.project))
-    early = {node.node_key for node in known if node.evaluated_in not in ready}
+    known = KnownNodes(workspace.store, workspace.project, NO_VERSION)
+    ready = settled_at_training(known.counts(), run_counts(workspace.store, workspace.project))
+    early = {node.node_key for node in known.all() if node.evaluated_in not in ready}
     fair = train_instead(mirror, split, early)
     moved = len(split.calibration) - len(fair.calibration)
     if not moved:

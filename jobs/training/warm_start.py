@@ -20,7 +20,7 @@ from torch import Tensor
 
 from ringfence.connector.errors import ModelError
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.store.calibration.joined import known_nodes
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.models import find_active_manifest, manifest_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import MANIFEST_KEY, ancestors_of, learnt_by, runs_consulted
@@ -98,7 +98,7 @@ def _without_consulted(
     """Let calibration nodes of runs that helped to choose an ancestor be trained on instead."""
     if not runs:
         return split
-    known = known_nodes(workspace.store, workspace.project, version)
+    known = KnownNodes(workspace.store, workspace.project, version).all()
     keys = {node.node_key for node in known if node.evaluated_in in runs}
     return train_instead(mirror, split, keys)
 

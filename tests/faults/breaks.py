@@ -28,7 +28,9 @@ from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.auditing import audit
 from ringfence.jobs.lifecycle import promotion
 from ringfence.jobs.project import session, workspace
-from ringfence.jobs.scoring import calibration, evaluate, evaluated, inference, score
+from ringfence.jobs.scoring import evaluate, evaluated, inference, score
+from ringfence.jobs.scoring.calibration import living_set
+from tests.known_nodes import ListedNodes
 
 
 def nothing() -> None:
@@ -230,8 +232,13 @@ def promotion_without_lease() -> None:
 
 def learnt_nodes() -> None:
     """Nobody remembers which nodes a version learnt from: once known they calibrate it too."""
-    known = calibration.known_nodes
-    calibration.known_nodes = lambda *of: [replace(node, role=None) for node in known(*of)]
+    known: Any = living_set.KnownNodes
+    broken: Any = living_set
+
+    def forget(*of: Any) -> ListedNodes:
+        return ListedNodes([replace(node, role=None) for node in known(*of).all()])
+
+    broken.KnownNodes = forget
 
 
 BREAKS: dict[str, Callable[[], None]] = {

@@ -16,7 +16,8 @@ from ringfence.connector.keys import encode_key
 from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
 from ringfence.connector.records import Member
 from ringfence.connector.store import tables
-from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.connector.store.calibration.joined import run_counts
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, manifest_of, members
 from ringfence.connector.store.runs import one_run
@@ -24,10 +25,11 @@ from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration import ready_runs, settled_members
+from ringfence.jobs.scoring.calibration.settled_runs import ready_runs, settled_members
 from ringfence.jobs.scoring.evaluate import evaluate_rows
 from ringfence.jobs.scoring.stopwatch import Stopwatch
 from tests.faults.case import Case
+from tests.known_nodes import ListedNodes
 
 TOLERANCE = 1e-5  # of scores; a p-value may move by one rank
 
@@ -105,7 +107,7 @@ def _joined_until(
     """Evaluated nodes that calibrate the run `seq`; the window is never full here."""
     return [
         Member(node.node_key, "calibration", classes.index(node.label))
-        for node in known_nodes(workspace.store, workspace.project, version)
+        for node in KnownNodes(workspace.store, workspace.project, version).all_joined()
         if node.joined_by is not None and node.joined_by <= seq
     ]
 
@@ -122,11 +124,12 @@ def _settled(
     runs = [run for run in run_counts(store, project) if run.seq < seq]
     seen = [
         node
-        for node in known_nodes(store, project, version)
+        for node in KnownNodes(store, project, version).all()
         if node.evaluated_in < seq and node.noticed_ns < decided
     ]
     evaluated_in = {node.node_key: node.evaluated_in for node in seen if node.role}
-    return settled_members(base, evaluated_in, ready_runs(seen, runs), others)
+    ready = ready_runs(ListedNodes(seen).counts(), runs)
+    return settled_members(base, evaluated_in, ready, others)
 
 
 class _InFolder:

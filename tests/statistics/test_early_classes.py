@@ -10,14 +10,12 @@ import numpy as np
 import pytest
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring import calibration
-from ringfence.jobs.scoring.calibration import (
-    Eligibility,
-    choose_calibration,
-    settled_at_training,
-    settled_members,
-)
+from ringfence.jobs.scoring.calibration import living_set as calibration
+from ringfence.jobs.scoring.calibration.eligibility import Eligibility
+from ringfence.jobs.scoring.calibration.living_set import choose_calibration
+from ringfence.jobs.scoring.calibration.settled_runs import settled_at_training, settled_members
 from ringfence.models import hashing
+from tests.known_nodes import ListedNodes
 from tests.statistics.test_versions import ALPHA, SHARES, World
 
 PLAN, TRAINED = "a" * 13 + "b" * 9, 14
@@ -50,7 +48,7 @@ class EarlyWorld(World):
     def unsettled(self, roles):
         """Calibration nodes that a training under frozen calibration trains on instead."""
         known = self.known_at(TRAINED - 1, {}, {})
-        ready = settled_at_training(known, self.runs(TRAINED))
+        ready = settled_at_training(ListedNodes(known).counts(), self.runs(TRAINED))
         seqs = {node.node_key: node.evaluated_in for node in known}
         base = [row for row, role in roles.items() if role == "calibration"]
         members = [Member(self.keys[row], "calibration", 0) for row in base]
@@ -84,7 +82,7 @@ class EarlyWorld(World):
         for seq, version in enumerate(self.plan, start=1):
             chosen = choose_calibration(
                 self.base(version),
-                self.known_at(seq, self.roles[version], self.joined[version]),
+                ListedNodes(self.known_at(seq, self.roles[version], self.joined[version])),
                 self.runs(seq),
                 CLASSES,
                 calibration_set=self.calibration_set,

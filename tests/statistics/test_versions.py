@@ -13,8 +13,10 @@ import numpy as np
 import pytest
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring.calibration import Eligibility, choose_calibration
+from ringfence.jobs.scoring.calibration.eligibility import Eligibility
+from ringfence.jobs.scoring.calibration.living_set import choose_calibration
 from ringfence.models import hashing
+from tests.known_nodes import ListedNodes
 
 ALPHA, PER_RUN, LAG = 0.1, 20, 2
 SHARES = {"train": 0.5, "validation": 0.2, "calibration": 0.3}
@@ -60,7 +62,7 @@ class World:
         for seq, version in enumerate(self.plan, start=1):
             chosen = choose_calibration(
                 self.base(version),
-                self.known(version, seq),
+                ListedNodes(self.known(version, seq)),
                 [RunCount(s, 100 * s, PER_RUN, v) for s, v in enumerate(self.plan[: seq - 1], 1)],
                 (CLASS,),
                 calibration_set=self.calibration_set,

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
-from sqlalchemy import Connection, and_, insert, select
+from sqlalchemy import Connection, insert, select
 
-from ringfence.connector.records import JoinedNode, KnownNode, RunCount
+from ringfence.connector.records import JoinedNode, RunCount
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.retention.kept_detail import BEYOND_EXCLUSION, p_values_of
-from ringfence.connector.store.tables import joined, member, prediction, run
+from ringfence.connector.store.tables import joined, prediction, run
 
 
 def insert_joined(
@@ -46,64 +45,6 @@ def joined_digest(nodes: Iterable[JoinedNode]) -> str:
     for node in sorted(nodes, key=lambda node: node.node_key):
         digest.update(dumps([node.node_key, node.evaluated_in, node.label]).encode())
     return digest.hexdigest()
-
-
-def joined_facts(
-    connection: Connection, project: str, version: str, nodes: Sequence[JoinedNode]
-) -> dict[str, Any]:
-    """Return what a run's chain entry says: who joins by it, and all who joined so far."""
-    return {
-        "nodes": len(nodes),
-        "rows": joined_digest(nodes),
-        "all_rows": all_joined_digest(connection, project, version),
-    }
-
-
-def all_joined_digest(connection: Connection, project: str, version: str) -> str:
-    """Return one hash over all nodes that joined a model's calibration, and when each did."""
-    query = (
-        select(joined.c.seq, joined.c.node_key, joined.c.evaluated_seq, joined.c.label)
-        .where(joined.c.project == project, joined.c.version == version)
-        .order_by(joined.c.seq, joined.c.node_key)
-    )
-    digest = hashlib.sha256()
-    rows = sorted(tuple(row) for row in connection.execute(query))  # not by a database's collation
-    for row in rows:
-        digest.update(dumps(list(row)).encode())
-    return digest.hexdigest()
-
-
-def known_nodes(store: Store, project: str, version: str) -> list[KnownNode]:
-    """Return the evaluated nodes of known class, by run and key, as they look to a version.
-
-    Every version's evaluations are among them; `role` and `joined_by` are those of `version`.
-    """
-    same = and_(
-        joined.c.project == prediction.c.project,
-        joined.c.node_key == prediction.c.node_key,
-        joined.c.version == version,
-    )
-    own = and_(
-        member.c.project == prediction.c.project,
-        member.c.node_key == prediction.c.node_key,
-        member.c.version == version,
-    )
-    query = (
-        select(
-            prediction.c.node_key,
-            prediction.c.seq,
-            prediction.c.label,
-            prediction.c.labelled_ns,
-            joined.c.seq.label("joined_by"),
-            member.c.role,
-        )
-        .outerjoin(joined, same)
-        .outerjoin(member, own)
-        .where(prediction.c.project == project, prediction.c.label.is_not(None))
-        .order_by(prediction.c.seq, prediction.c.node_key)
-    )
-    with store.reading() as connection:
-        return [KnownNode(*row) for row in connection.execute(query)]
 
 
 def run_counts(store: Store, project: str) -> list[RunCount]:

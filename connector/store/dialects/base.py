@@ -17,11 +17,15 @@ class Dialect:
     """A SQL engine; the methods are the parts where engines differ, and do nothing here.
 
     `name` is SQLAlchemy's, `clock` a query for the database's time in nanoseconds since 1970,
-    `example_url` what a configuration may say, `driver` and `extra` what must be installed.
+    `json_text` the function that writes a text as JSON, `byte_order` the collation that sorts texts
+    as Python does, `example_url` what a configuration may say, `driver` and `extra` what must be
+    installed.
     """
 
     name: str
     clock: str
+    json_text: str
+    byte_order: str
     example_url: str
     driver: str
     extra: str = ""

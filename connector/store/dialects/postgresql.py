@@ -67,6 +67,8 @@ class PostgreSQL(Dialect):
 POSTGRESQL = PostgreSQL(
     name="postgresql",
     clock="SELECT CAST(extract(epoch FROM clock_timestamp()) * 1000000 AS BIGINT) * 1000",
+    json_text="to_json",
+    byte_order="C",
     example_url="postgresql+psycopg://user@host/database",
     driver="psycopg for PostgreSQL",
     extra="postgres",

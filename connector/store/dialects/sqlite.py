@@ -104,6 +104,8 @@ class SQLite(Dialect):
 SQLITE = SQLite(
     name="sqlite",
     clock="SELECT CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) * 1000000",
+    json_text="json_quote",
+    byte_order="BINARY",
     example_url="sqlite:///file",
     driver="Python's sqlite3",
 )

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import chain, corrections
-from ringfence.connector.store.calibration.joined import all_joined_digest
+from ringfence.connector.store.calibration.joined_seal import is_as_recorded
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.lifecycle.activations import SEALED_MARK, active_version
 from ringfence.connector.store.models import stored_member_digests
@@ -53,18 +53,6 @@ def _refuse(difference: str | None) -> None:
             needed="the record as the audit chain sealed it; sets and verdicts would rest on it",
             next_step="ringfence verify",
         )
-
-
-def newest_of_kind(
-    connection: Connection, project: str, kind: str, like: str = "%", unlike: str = ""
-) -> Any:
-    """Return the newest entry of a kind whose body is `like` one pattern and `unlike` another.
-
-    Bodies are canonical JSON: a text inside one has its quotes escaped and can't look like this.
-    """
-    entries = select(audit).where(audit.c.project == project, audit.c.body.like(like))
-    query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'), audit.c.body.not_like(unlike))
-    return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
 
 
 def _chain_difference(connection: Connection, project: str, key: bytes) -> str | None:
@@ -129,7 +117,7 @@ def _newest_sealed(
 
     Both are None where the chain has no such entry.
     """
-    entry = newest_of_kind(connection, project, kind, like, unlike)
+    entry = chain.newest_of_kind(connection, project, kind, like, unlike)
     if entry is None:
         return None, None
     if not is_sealed(connection, project, entry, key):
@@ -145,11 +133,8 @@ def _joined_difference(
     body, difference = _newest_sealed(connection, project, key, "decided", like)
     if difference is not None:
         return difference
-    recorded = None if body is None else body.get("joined")
-    nobody = hashlib.sha256().hexdigest()  # runs of older versions let nobody join
-    if (recorded or {"all_rows": nobody})["all_rows"] != all_joined_digest(
-        connection, project, version
-    ):
+    recorded = {} if body is None else body.get("joined", {})  # older runs let nobody join
+    if not is_as_recorded(connection, project, version, recorded):
         return f"the nodes that joined the calibration of {version} are not those recorded"
     return None
 

@@ -10,6 +10,7 @@ from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.training import unsettled
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.unsettled import calibrate_settled
+from tests.known_nodes import ListedNodes
 
 RUNS = [RunCount(seq, seq * 100, 10) for seq in range(1, 9)]
 EARLY = (1_900, 1_901)
@@ -21,7 +22,7 @@ def train(monkeypatch):
     """A training of 200 calibration nodes, two of them of the last run."""
     nodes = [KnownNode(f"i:{row}", 8, "a", 850, None, None) for row in EARLY]
     nodes += [KnownNode(f"i:{row}", 1, "a", 150, None, None) for row in range(900, 905)]
-    monkeypatch.setattr(unsettled, "known_nodes", lambda *_: nodes)
+    monkeypatch.setattr(unsettled, "KnownNodes", lambda *_: ListedNodes(nodes))
     monkeypatch.setattr(unsettled, "run_counts", lambda *_: RUNS)
     keys = SimpleNamespace(take=lambda rows: [f"i:{row}" for row in rows])
 

@@ -12,7 +12,7 @@ from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.promotion import run_promotion
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling
-from ringfence.jobs.scoring.calibration import Eligibility
+from ringfence.jobs.scoring.calibration.living_set import Eligibility
 from ringfence.jobs.training import repeat, warm_start
 from ringfence.jobs.training.repeat import run_repeat
 from ringfence.jobs.training.split import Split
@@ -21,6 +21,7 @@ from ringfence.jobs.training.warm_start import WarmStart, begin_with
 from ringfence.models.networks import GCN, MLP
 from ringfence.models.training.full_batch import train
 from tests.jobs.training.test_chosen_fit import with_model
+from tests.known_nodes import ListedNodes
 from tests.stores import sqlite
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.int64)
@@ -81,7 +82,7 @@ def test_runs_that_chose_an_ancestor_are_learnt_from_and_calibrate_nobody(monkey
         store, project = None, "p"
 
     known = [KnownNode("i:7", 3, "a", 5, None, None), KnownNode("i:8", 4, "a", 5, None, None)]
-    monkeypatch.setattr(warm_start, "known_nodes", lambda *_: known)
+    monkeypatch.setattr(warm_start, "KnownNodes", lambda *_: ListedNodes(known))
     split = Split(("a", "b"), np.zeros(10, np.int64), np.array([1, 9]), np.array([2]),
                   np.array([6, 7, 8]))  # fmt: skip
     found = warm_start._without_consulted(Project, Nodes, split, "v1", frozenset({3}))

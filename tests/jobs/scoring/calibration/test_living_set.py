@@ -2,15 +2,18 @@
 
 import itertools
 from dataclasses import replace
+from unittest import mock
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring.calibration import (
-    Eligibility,
-    choose_calibration,
-    ready_runs,
-    settled_at_training,
-)
+from ringfence.jobs.scoring.calibration import living_set as calibration
+from ringfence.jobs.scoring.calibration.eligibility import Eligibility
+from ringfence.jobs.scoring.calibration.living_set import choose_calibration
+from ringfence.jobs.scoring.calibration.settled_runs import ready_runs, settled_at_training
 from ringfence.models import hashing
+from tests.known_nodes import ListedNodes
 
 CLASSES = ("a", "b")
 BASE = [Member(f"s:{i}", "calibration", i % 2) for i in range(20)]
@@ -31,8 +34,9 @@ def choose(
     held_out=frozenset(), **eligible,
 ):  # fmt: skip
     return choose_calibration(
-        base, nodes, runs, CLASSES, calibration_set=calibration_set, window_nodes=window,
-        promised=promised, eligible=Eligibility(**{"seed": 1, **eligible}), held_out=held_out,
+        base, ListedNodes(nodes), runs, CLASSES, calibration_set=calibration_set,
+        window_nodes=window, promised=promised, eligible=Eligibility(**{"seed": 1, **eligible}),
+        held_out=held_out.intersection,
     )  # fmt: skip
 
 
@@ -136,8 +140,8 @@ def test_nodes_of_the_training_never_join():
     learnt = [replace(node, role=role) for node, role in zip(known(3, 2), roles, strict=False)]
     rest = [node for node in every_run() if node.evaluated_in != 3]
     shares = {"": {"train": 0.5, "validation": 0.2, "calibration": 0.3}}
-    for given in ({}, shares):
-        chosen = choose([*rest, *learnt], calibration_set="growing", shares=given)
+    for recorded in ({}, shares):
+        chosen = choose([*rest, *learnt], calibration_set="growing", shares=recorded)
         assert {node.evaluated_in for node in chosen.joining} == {1, 2, 4, 5, 6, 7}
         assert len(chosen.members) == len(BASE) + 60
 
@@ -203,7 +207,68 @@ def test_where_few_others_are_left_early_classes_calibrate():
 
 
 def test_between_runs_a_run_counts_as_old_as_the_last_run_saw_it():
-    nodes = every_run(lag=4)
-    assert max(ready_runs(nodes, RUNS)) == 5
-    assert max(settled_at_training(nodes, RUNS)) == 4
+    counts = ListedNodes(every_run(lag=4)).counts()
+    assert max(ready_runs(counts, RUNS)) == 5
+    assert max(settled_at_training(counts, RUNS)) == 4
     assert settled_at_training([], []) == set()
+
+
+def histories():
+    """Known nodes of up to a dozen runs: any class, any time, joined or not, of a training or not.
+
+    Who took part in a training never joins.
+    """
+    one = st.tuples(
+        st.integers(1, 8),
+        st.sampled_from(("a", "a", "a", "b", "c")),
+        st.integers(1, 6),
+        st.sampled_from((None, 8, 8, 8)),
+        st.sampled_from((None, None, None, None, "train", "calibration")),
+    )
+    return st.lists(one, max_size=120)
+
+
+@given(
+    history=histories(),
+    window=st.integers(1, 90),
+    promised=st.sampled_from(((), (1,), (0, 1))),
+    aside=st.integers(0, 4),
+)
+def test_what_a_window_can_reach_is_all_that_it_needs(history, window, promised, aside):
+    """The same choice as from all joined nodes, of which the newest alone are read."""
+    nodes = [
+        KnownNode(f"i:{place}", seq, label, (seq + lag) * 100 - 50, (role and None) or joined, role)
+        for place, (seq, label, lag, joined, role) in enumerate(history)
+    ]
+    calibrating = [n for n in nodes if n.role == "calibration" and n.label in CLASSES]
+    base = [
+        *BASE, *(Member(n.node_key, "calibration", CLASSES.index(n.label)) for n in calibrating)
+    ]  # fmt: skip
+    held_out = frozenset(f"i:{place}" for place in range(len(nodes)) if place % 5 < aside)
+    asked = {"window": window, "promised": promised, "base": base, "held_out": held_out}
+    reached = choose(nodes, **asked)
+    with mock.patch.object(calibration, "reach_back", read_everything):
+        assert reached == choose(nodes, **asked)
+
+
+def read_everything(known, counts, *_):
+    classes = {count.label for count in counts}
+    joined = [node for node in known.all_joined() if node.label in classes]
+    return sorted(joined, key=lambda node: (node.evaluated_in, node.node_key))
+
+
+def test_a_full_window_reads_no_run_before_it():
+    class Reading(ListedNodes):
+        def joined(self, runs, label=None):
+            read.update(runs)
+            return super().joined(runs, label)
+
+    read = set()
+    joined = [replace(node, joined_by=8) for node in every_run()]
+    wide = [replace(n, node_key=f"{n.node_key}-{i}") for n in joined for i in range(20)]
+    chosen = choose_calibration(
+        BASE, Reading(wide), RUNS, CLASSES, calibration_set="window", window_nodes=300,
+        promised=(), eligible=Eligibility(seed=1),
+    )  # fmt: skip
+    assert chosen.joined == {7: 200, 6: 100}
+    assert read == {7, 6}

@@ -11,29 +11,58 @@ So a run that is repeated after a crash decides the same, and an auditor can fol
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
-from ringfence.connector.store.calibration.joined import known_nodes, run_counts
+from ringfence.connector.store.calibration.joined import run_counts
+from ringfence.connector.store.calibration.known import KnownCount, KnownNodes
 from ringfence.connector.store.shadow.consulted import consulted_runs
 from ringfence.jobs.project.ancestors import ancestors_of, learnt_by, runs_consulted
 from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.jobs.scoring.calibration.eligibility import Eligibility
+from ringfence.jobs.scoring.calibration.settled_runs import (
+    MIN_SETTLED_NODES,
+    ready_runs,
+    settled_members,
+)
 from ringfence.models import hashing
-from ringfence.models.calibration.cohort import settled
-from ringfence.models.calibration.window import newest, newest_with_classes
+from ringfence.models.calibration.window import (
+    MIN_PER_PROMISED_CLASS,
+    newest,
+    newest_with_classes,
+)
 
+HeldOut = Callable[[Sequence[str]], Set[str]]
 DRAW = "window"  # purpose of the hashed uniforms that choose at the window's border
-MIN_SETTLED_NODES = 100
-"""With fewer calibration nodes of settled runs, all nodes of the training calibrate."""
 SHARES_KEY = "split_shares"  # of a manifest: class -> role -> share, "" for all other classes
-Ints = NDArray[np.int64]
+
+
+class KnownRecord(Protocol):
+    """The evaluated nodes of known class, as they look to a version; in SQL: `KnownNodes`."""
+
+    def counts(self) -> Sequence[KnownCount]:
+        """Return how many there are of each kind."""
+
+    def unjoined(self, runs: Collection[int]) -> list[KnownNode]:
+        """Return those of some runs that neither joined nor took part in the training."""
+
+    def joined(self, runs: Collection[int], label: str | None = None) -> list[KnownNode]:
+        """Return those of some runs that joined, of one class where one is named."""
+
+    def all_joined(self) -> list[KnownNode]:
+        """Return those of all runs that joined."""
+
+    def members(self) -> Mapping[str, tuple[int, str]]:
+        """Return run and class of those that calibrate since the training, by key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,50 +87,6 @@ class LivingSet:
     unsettled: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Eligibility:
-    """Which evaluated nodes may calibrate a version, beside not having taken part in its training.
-
-    version, seed: of the version; its own runs answer for its level.
-    shares: class -> shares of the roles at the training, "" for every class without its own; empty
-        where an older version did not record them.
-    consulted: runs of which some class helped to choose the version: none of their nodes
-        calibrates it, since those that became known later alone would be a choice of their own.
-    learnt: keys that its ancestors (`[model] warm_start`) learnt from.
-    """
-
-    version: str = ""
-    seed: int = 0
-    shares: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    consulted: frozenset[int] = frozenset()
-    learnt: frozenset[str] = frozenset()
-
-    def among(self, nodes: Sequence[KnownNode], divided: Container[int]) -> list[KnownNode]:
-        """Return those of some nodes that may join; `divided` are runs that the training divided.
-
-        Of a run that had known nodes at the training, these were divided by their keys; its other
-        nodes are divided in the same way once they are known, and the part that would have
-        calibrated does. All of them would be too many of the classes that become known late.
-        """
-        free = [
-            n
-            for n in nodes
-            if n.role is None
-            and n.evaluated_in not in self.consulted
-            and n.node_key not in self.learnt
-        ]
-        names: dict[str, list[KnownNode]] = {}
-        for node in free:
-            if node.evaluated_in in divided:
-                names.setdefault(node.label if node.label in self.shares else "", []).append(node)
-        drawn: set[str] = set()
-        for name, own in names.items() if self.shares else ():
-            parts = hashing.split([n.node_key for n in own], self.seed, self.shares[name])
-            calibrates = parts["calibration"].tolist()
-            drawn |= {n.node_key for n, inside in zip(own, calibrates, strict=True) if inside}
-        return [n for n in free if n.evaluated_in not in divided or n.node_key in drawn]
-
-
 def living_set(
     workspace: Workspace,
     model: SavedModel,
@@ -118,13 +103,12 @@ def living_set(
         return LivingSet(tuple(base), (), (), 0, {})
     promised = range(len(model.classes)) if terms.promise == "class" else ()
     store, project = workspace.store, workspace.project
-    known = known_nodes(store, project, model.version)
     before = ancestors_of(model.manifest)
     if consulted is None:
         consulted = consulted_runs(store, project, model.version)
     return choose_calibration(
         base,
-        known,
+        KnownNodes(store, project, model.version),
         run_counts(store, project),
         model.classes,
         calibration_set=terms.calibration_set,
@@ -137,7 +121,7 @@ def living_set(
             consulted | runs_consulted(store, project, before),
             learnt_by(store, project, before),
         ),
-        held_out=held_out_keys(model.manifest, [node.node_key for node in known]),
+        held_out=partial(held_out_keys, model.manifest),
     )
 
 
@@ -168,7 +152,7 @@ def describe_living_set(living: LivingSet, terms: PromiseTerms) -> list[str]:
 
 def choose_calibration(
     base: Sequence[Member],
-    known: Sequence[KnownNode],
+    known: KnownRecord,
     runs: Sequence[RunCount],
     classes: Sequence[str],
     *,
@@ -176,7 +160,7 @@ def choose_calibration(
     window_nodes: int,
     promised: Sequence[int],
     eligible: Eligibility,
-    held_out: Set[str] = frozenset(),
+    held_out: HeldOut = lambda _keys: frozenset(),
 ) -> LivingSet:
     """Choose the calibration nodes of the next run.
 
@@ -189,26 +173,32 @@ def choose_calibration(
         window_nodes: how many nodes a window holds.
         promised: classes with a promise of their own: the window keeps enough nodes of each.
         eligible: which of the known nodes may calibrate; its seed draws at the window's border.
-        held_out: keys of nodes that answer for the level as all known ones do, and never calibrate.
+        held_out: which of some keys belong to nodes that answer for the level as all known ones
+            do, and never calibrate.
     """
     index = {name: i for i, name in enumerate(classes)}
-    usable = [node for node in known if node.label in index]
-    ready = ready_runs(usable, runs)
+    counts = [count for count in known.counts() if count.label in index]
+    ready = ready_runs(counts, runs)
     own = {run.seq for run in runs if run.model == eligible.version}
-    before = [node for node in usable if node.joined_by is not None]
-    open_ = [node for node in usable if node.joined_by is None and node.evaluated_in in ready]
+    open_ = {one.evaluated_in for one in counts if not one.is_joined} & ready
     if calibration_set == "frozen":  # who joins answers for the level, and does nothing else
-        open_ = [node for node in open_ if node.evaluated_in in own]
-    divided = {node.evaluated_in for node in usable if node.role is not None}
-    new = eligible.among(open_, divided)
+        open_ &= own
+    divided = {count.evaluated_in for count in counts if count.role is not None}
+    new = eligible.among([n for n in known.unjoined(open_) if n.label in index], divided)
     joining = tuple(JoinedNode(node.node_key, node.evaluated_in, node.label) for node in new)
-    done = {node.evaluated_in for node in before} & own
-    answered = tuple(sorted(({node.evaluated_in for node in open_} & own) - done))
+    done = {count.evaluated_in for count in counts if count.is_joined} & own
+    answered = tuple(sorted((open_ & own) - done))
     waiting = len(own - done - set(answered))
     if calibration_set == "frozen":
         return LivingSet(tuple(base), joining, answered, waiting, {})
-    counted = [node for node in (*before, *new) if node.node_key not in held_out]
-    seqs = {n.node_key: n.evaluated_in for n in usable if n.role}
+    before = (
+        [node for node in known.all_joined() if node.label in index]
+        if calibration_set == "growing"
+        else reach_back(known, counts, new, window_nodes, [classes[i] for i in promised], held_out)
+    )
+    aside = held_out([node.node_key for node in (*before, *new)])
+    counted = [node for node in (*before, *new) if node.node_key not in aside]
+    seqs = {key: seq for key, (seq, label) in known.members().items() if label in index}
     fair = base
     if not promised:  # a class that calibrates itself alone needs no share of the others
         fair = settled_members(base, seqs, ready, len(counted))
@@ -231,49 +221,59 @@ def choose_calibration(
         )
         members = [member for member, inside in zip(members, chosen, strict=True) if inside]
         evaluated_in = evaluated_in[chosen]
-    runs_of, counts = np.unique(evaluated_in[evaluated_in > 0], return_counts=True)
-    joined = dict(zip(runs_of.tolist(), counts.tolist(), strict=True))
-    others = sum(count for seq, count in joined.items() if seq not in own)
+    runs_of, sizes = np.unique(evaluated_in[evaluated_in > 0], return_counts=True)
+    joined = dict(zip(runs_of.tolist(), sizes.tolist(), strict=True))
+    others = sum(nodes for seq, nodes in joined.items() if seq not in own)
     unsettled = len(base) - len(fair)
     return LivingSet(tuple(members), joining, answered, waiting, joined, others, unsettled)
 
 
-def settled_members(
-    base: Sequence[Member], seqs: Mapping[str, int], ready: Container[int], others: int = 0
-) -> list[Member]:
-    """Return the calibration nodes of a training without those that would favour early classes.
-
-    When a version is trained, only early classes are known of the newest runs. Their nodes among
-    the calibration nodes are too many of these classes, until the others of their run are known
-    and the part of them that calibrates has joined. Where too few nodes would be left, all count.
+def reach_back(
+    known: KnownRecord,
+    counts: Sequence[KnownCount],
+    new: Sequence[KnownNode],
+    window_nodes: int,
+    promised: Sequence[str],
+    held_out: HeldOut,
+) -> list[KnownNode]:
+    """Return the joined nodes that a window can hold, by run and key; older ones can't be in it.
 
     Args:
-        base: calibration nodes of the training.
-        seqs: the run that evaluated each of them, by key; nodes without one were never evaluated.
-        ready: runs whose classes are known as far as they usually are.
-        others: further nodes that calibrate.
+        known: as in `choose_calibration`.
+        counts: how many there are, of the model's classes alone.
+        new: nodes that join now.
+        window_nodes: as in `choose_calibration`.
+        promised: names of the classes of which the window keeps enough.
+        held_out: as in `choose_calibration`.
     """
-    fair = [one for one in base if (seq := seqs.get(one.node_key)) is None or seq in ready]
-    return fair if len(fair) + others >= MIN_SETTLED_NODES else list(base)
+    found = _newest_joined(known, counts, new, max(window_nodes, MIN_SETTLED_NODES), held_out)
+    for label in promised:
+        alike = [count for count in counts if count.label == label]
+        joining = [node for node in new if node.label == label]
+        found += _newest_joined(known, alike, joining, MIN_PER_PROMISED_CLASS, held_out, label)
+    once = {node.node_key: node for node in found}
+    return sorted(once.values(), key=lambda node: (node.evaluated_in, node.node_key))
 
 
-def settled_at_training(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:
-    """Return the runs whose classes are known as far as they usually are, between two runs.
-
-    What the next run will know is not all there yet, so runs count as old as the last one saw them.
-    """
-    earlier = runs[:-1]
-    seqs = {run.seq for run in earlier}
-    return ready_runs([node for node in known if node.evaluated_in in seqs], earlier)
-
-
-def ready_runs(known: Sequence[KnownNode], runs: Sequence[RunCount]) -> set[int]:
-    """Runs whose nodes may join now: see `models.calibration.cohort`."""
-    place = {run.seq: i for i, run in enumerate(runs)}
-    decided = np.array([run.decided_ns for run in runs], np.int64)
-    of_run = np.array([place[node.evaluated_in] for node in known], np.int64)
-    noticed = np.array([node.noticed_ns for node in known], np.int64)
-    # a class is known to the first run that is decided after it was noticed: this one at the latest
-    lags = np.searchsorted(decided, noticed, side="right") - of_run
-    ready = settled(len(runs), of_run, lags).tolist()
-    return {run.seq for run, is_ready in zip(runs, ready, strict=True) if is_ready}
+def _newest_joined(
+    known: KnownRecord,
+    counts: Sequence[KnownCount],
+    new: Sequence[KnownNode],
+    size: int,
+    held_out: HeldOut,
+    label: str | None = None,
+) -> list[KnownNode]:
+    """Read runs from the newest on, until they and `new` hold `size` nodes that may calibrate."""
+    classes = {count.label for count in counts}
+    sizes: Counter[int] = Counter()
+    for count in counts:
+        sizes[count.evaluated_in] += count.nodes if count.is_joined else 0
+    runs, found, short = sorted(+sizes), [], size
+    while runs and short > 0:
+        part = [runs.pop()]
+        while runs and sum(sizes[run] for run in part) < short:
+            part.append(runs.pop())
+        found += [node for node in known.joined(part, label) if node.label in classes]
+        reached = found + [node for node in new if node.evaluated_in >= part[-1]]
+        short = size - len(reached) + len(held_out([node.node_key for node in reached]))
+    return found

@@ -1,0 +1,32 @@
+"""The table of nodes that count since a run; `tables` has all the others, and offers it."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKeyConstraint,
+    Index,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+)
+
+from ringfence.connector.store.thresholds.tables import metadata
+
+joined = Table(
+    "joined",
+    metadata,
+    Column("project", Text),
+    Column("version", Text),
+    Column("node_key", Text),
+    Column("seq", BigInteger, nullable=False),
+    Column("evaluated_seq", BigInteger, nullable=False),
+    Column("label", Text, nullable=False),
+    PrimaryKeyConstraint("project", "version", "node_key"),
+    ForeignKeyConstraint(["project", "node_key"], ["prediction.project", "prediction.node_key"]),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+    Index("joined_by_run", "project", "seq"),
+)
+"""Evaluated nodes whose class counts since run `seq`, for an adaptive level and, where calibration
+lives, as calibration nodes. `label` is what they joined with; the prediction has the newest."""
