@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.jobs.engines.partition_host import Standing, no_rows
-from ringfence.jobs.engines.partitioned_pass import ROWS_PER_UPDATE, PartitionedPass
+from ringfence.jobs.engines.partitioned_pass import PartitionedPass, split_update
 from ringfence.models.inference import InferenceGraph, InferencePlan, incoming
 from ringfence.models.inference.partition import PartUpdate, newest_inputs, rows_around
 from ringfence.models.inference.partition.part import TableName, Whose
@@ -68,10 +68,8 @@ class DividedPass(PartitionedPass[InferencePlan, InferenceGraph]):
         if standing.version == self.graph.version and not len(joined):
             return
         rows = np.union1d(changed, altered)
-        for start in range(0, max(len(rows), 1), ROWS_PER_UPDATE):
-            block = rows[start : start + ROWS_PER_UPDATE]
+        for block, described in split_update(rows, altered):
             near = incoming(self.graph, block)
-            described = np.intersect1d(block, altered, assume_unique=True)
             yield PartUpdate(
                 self.graph.version, nodes, joined, block, near.offsets, near.sources,
                 described, np.ascontiguousarray(self.features[described], np.float32),

@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from ringfence.jobs.engines.partition_host import Standing
 from ringfence.jobs.engines.workers import Workers
 
+Ints = NDArray[np.int64]
+
 Plan = TypeVar("Plan")
 Graph = TypeVar("Graph")
 
@@ -56,6 +58,22 @@ def forget_stage(_stage: Stage) -> None:
 
 def tell_nobody(_what: str, _done: int, _all: int) -> None:
     """Tell nobody how far a pass has come."""
+
+
+def split_update(rows: Ints, described: Ints) -> Iterator[tuple[Ints, Ints]]:
+    """Yield ascending rows in blocks, each with those of `described` in it; at least one block.
+
+    All of `described`, ascending too, are among the rows: so its part of a block is a slice, and no
+    block looks at all of it.
+
+    >>> [(block.tolist(), own.tolist()) for block, own in split_update(np.arange(3), np.array([1]))]
+    [([0, 1, 2], [1])]
+    """
+    for start in range(0, max(len(rows), 1), ROWS_PER_UPDATE):
+        block = rows[start : start + ROWS_PER_UPDATE]
+        first = np.searchsorted(described, block[:1]).sum()
+        last = np.searchsorted(described, block[-1:], side="right").sum()
+        yield block, described[first:last]
 
 
 def keep_pages() -> None:

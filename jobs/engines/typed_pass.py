@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mirror.typed import TypedMirror
 from ringfence.jobs.engines.partition_host import Standing
-from ringfence.jobs.engines.partitioned_pass import ROWS_PER_UPDATE, PartitionedPass
+from ringfence.jobs.engines.partitioned_pass import PartitionedPass, split_update
 from ringfence.jobs.project.typed_inputs import TypedEncoders
 from ringfence.models.inference.graph import listed_through
 from ringfence.models.inference.partition.typed_part import TypedUpdate
@@ -84,9 +84,7 @@ class TypedDividedPass(PartitionedPass[TypedPlan, TypedGraph]):
         nodes, fresh = standing.nodes, slice(standing.nodes, None)
         if standing.version == self.version and nodes == len(self.owners):
             return
-        for start in range(0, max(len(rows), 1), ROWS_PER_UPDATE):
-            block = rows[start : start + ROWS_PER_UPDATE]
-            described = np.intersect1d(block, written, assume_unique=True)
+        for block, described in split_update(rows, written):
             yield TypedUpdate(
                 self.version, nodes, self.owners[fresh], self.graph.labels[fresh].astype(np.uint8),
                 block, *_entries(self.graph, block), self._encoded(described),
