@@ -23,7 +23,8 @@ import numpy as np
 import torch
 
 from benchmarks.drift import ALPHA, LIVING, graph_sequence, keep_seed, worlds
-from benchmarks.drift_replay import Mode
+from benchmarks.drift_flights import RAPS_STRONG
+from benchmarks.drift_replay import Mode, Result
 from benchmarks.drift_typed import typed_flights, typed_sequence
 from benchmarks.judged_runs import (
     JudgedRun,
@@ -69,39 +70,43 @@ RULES: dict[str, Callable[[int], LevelRule]] = {
 NEAR = ("alpha itself", "one step, .05", "DtACI")
 """Rules that are tried with other delays as well."""
 
-WAYS = {
-    ", RAPS": Mode("", WINDOW, score="RAPS"),
-    ", weights by entropy": Mode("", WINDOW, by_entropy=True),
-    ", frozen calibration": Mode(""),
-}
 SOME = (*NEAR, "PID: step and integrator")
-"""Rules that are tried with another score, weights or calibration set as well."""
+WAYS = {
+    ", RAPS": (Mode("", WINDOW, score="RAPS"), SOME),
+    f", {RAPS_STRONG}": (Mode("", WINDOW, score=RAPS_STRONG), ("one step, .08",)),
+    ", weights by entropy": (Mode("", WINDOW, by_entropy=True), SOME),
+    ", frozen calibration": (Mode(""), SOME),
+}
+"""Another score, weights or calibration set, and the rules that are tried with it."""
 
 
 def replay_rules(
     judged: list[JudgedRun], block: int, names: Sequence[str] = tuple(RULES), suffix: str = ""
 ) -> Summaries:
     """Replay some rules over the same p-values."""
-    done = {
-        name + suffix: replay_rule(judged, RULES[name](len(judged))).summary(block)
-        for name in names
-    }
-    for name, summary in done.items():
-        show({"rule": name, **summary})
+    done = {}
+    for name in names:
+        result = replay_rule(judged, RULES[name](len(judged)))
+        done[name + suffix] = summarize(name + suffix, result, block)
     return done
 
 
-def replay_known(judged: list[JudgedRun], week: int) -> Summaries:
+def replay_known(judged: list[JudgedRun], week: int, suffix: str = "") -> Summaries:
     """Replay the levels that days, weeks and the whole time would have needed."""
     blocks = {"of the whole time": len(judged), "of each week": week, "of each day": 1}
-    done = {
-        f"known beforehand, {name}": replay_known_levels(judged, block, ALPHA).summary(week)
-        for name, block in blocks.items()
-    }
-    done["known beforehand, of each day"] |= correlate_needs(judged, ALPHA)
-    for name, summary in done.items():
-        show({"rule": name, **summary})
+    done = {}
+    for which, block in blocks.items():
+        name = f"known beforehand, {which}{suffix}"
+        done[name] = summarize(name, replay_known_levels(judged, block, ALPHA), week)
+    done[name] |= correlate_needs(judged, ALPHA)
     return done
+
+
+def summarize(name: str, result: Result, block: int) -> dict[str, float]:
+    """Return and print what a rule reached, with the worst stretch wherever it starts."""
+    summary = result.summary(block) | {"worst_any": result.worst_stretch(block)}
+    show({"rule": name, **summary})
+    return summary
 
 
 def measure_world(name: str, repetition: int) -> Summaries:
@@ -124,9 +129,11 @@ def measure_flights(folder: Path, seed: int, quick: bool) -> dict[str, Summaries
         rows = replay_rules(judged, 7, some)
         rows |= replay_known(judged, 7)
         done[f"April to December, {delay} days late"] = rows
-    for suffix, mode in WAYS.items():
+    for suffix, (mode, some) in WAYS.items():
         judged = judge_runs(sequence, mode, ALPHA, first)
-        rows |= replay_rules(judged, 7, SOME, suffix)
+        rows |= replay_rules(judged, 7, some, suffix)
+        if mode.score == "RAPS":
+            rows |= replay_known(judged, 7, suffix)
     return done
 
 

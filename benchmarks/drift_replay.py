@@ -100,6 +100,12 @@ class Result:
         covered = np.array(self.covered[:whole]).reshape(-1, runs).sum(axis=1)
         return float((covered / np.array(self.nodes[:whole]).reshape(-1, runs).sum(axis=1)).min())
 
+    def worst_stretch(self, runs: int) -> float:
+        """Lowest coverage of any `runs` runs in a row, wherever they start."""
+        window = np.ones(runs)
+        covered = np.convolve(self.covered, window, "valid")
+        return float((covered / np.convolve(self.nodes, window, "valid")).min())
+
     def summary(self, block: int) -> dict[str, float]:
         nodes = sum(self.nodes)
         hit, all_of = np.sum(self.by_class, axis=0)

@@ -1,4 +1,4 @@
-"""Rules for the level of a run, tried beside adaptive conformal inference (`drift --levels`).
+"""Rules for the level of a run, beside adaptive conformal inference (`benchmarks.drift_levels`).
 
 The sets of run t hold the classes with p > a_t. A rule says a_t, and hears of each earlier run
 once, when its classes are known: the p-values of the true classes, of its known nodes. e_s is the
@@ -27,9 +27,9 @@ from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 
 Floats = NDArray[np.float64]
 
-PAPER_STEPS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128)
-PAPER_ETA, PAPER_SIGMA = 2.72, 0.001
-PAPER_STEP, PAPER_GAIN, PAPER_DELTA = 0.1, 1.0, 0.01
+DTACI_STEPS = (0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128)
+DTACI_ETA, DTACI_SIGMA = 2.72, 0.001
+PID_STEP, PID_GAIN, PID_DELTA = 0.1, 1.0, 0.01
 RIDGE_RUNS = 10.0
 """Runs of evidence against which a forecast is shrunk."""
 
@@ -105,9 +105,9 @@ class RejudgedRule:
 class AggregatedRule:
     """DtACI: the mean of the levels of several steps, by weights that follow their losses."""
 
-    steps: tuple[float, ...] = PAPER_STEPS
-    eta: float = PAPER_ETA
-    sigma: float = PAPER_SIGMA
+    steps: tuple[float, ...] = DTACI_STEPS
+    eta: float = DTACI_ETA
+    sigma: float = DTACI_SIGMA
     alpha: float = 0.1
     used: dict[int, Floats] = field(default_factory=dict)
     levels: Floats = field(init=False)
@@ -136,12 +136,12 @@ class AggregatedRule:
 class IntegratedRule:
     """Conformal PID without a forecast: a = alpha - step S - gain tan(S log(t+1) / (C (t+1))).
 
-    S is the sum of e_s - alpha over the t answered runs. C is the paper's for `runs` runs and
-    delta = .01; with step 0 the integrator is alone.
+    S is the sum of e_s - alpha over the t answered runs. C = 2 / pi (ceil(delta log T) - 1 / T) for
+    T = `runs` and delta = .01; step and gain are shares of B. With step 0 the integrator is alone.
     """
 
-    step: float = PAPER_STEP
-    gain: float = PAPER_GAIN
+    step: float = PID_STEP
+    gain: float = PID_GAIN
     runs: int = 275
     alpha: float = 0.1
     used: dict[int, float] = field(default_factory=dict)
@@ -156,7 +156,7 @@ class IntegratedRule:
         self.answered += 1
 
     def _saturated(self) -> float:
-        saturation = 2.0 / math.pi * (math.ceil(math.log(self.runs) * PAPER_DELTA) - 1 / self.runs)
+        saturation = 2.0 / math.pi * (math.ceil(math.log(self.runs) * PID_DELTA) - 1 / self.runs)
         time = self.answered + 1
         angle = self.errors * math.log(time) / (saturation * time)
         if abs(angle) >= math.pi / 2:
