@@ -25,7 +25,7 @@ import numpy as np
 import torch
 
 from benchmarks.drift_flights import RAPS_STRONG, flights_scores, flights_sequence
-from benchmarks.drift_replay import Ints, Mode, Sequence, replay
+from benchmarks.drift_replay import Floats, Ints, Mode, Sequence, replay
 from benchmarks.drift_typed import EVERY_FLIGHT, typed_flights, typed_sequence
 from benchmarks.measuring import RESULTS, keep, kept, show
 from ringfence.models.conformal.evaluate import degrees
@@ -113,19 +113,26 @@ def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
     network.load_state_dict(trained.state)
     network.eval()
     u, runs = rng.random(len(graph.y)), int(graph.arrives.max())
-    scores = [_scores(network, x, graph, run, u) for run in range(runs + 1)]
+    chances = [_chances(network, x, graph, run) for run in range(runs + 1)]
+    scores = [_scores(chances[run], graph, run, u) for run in range(runs + 1)]
     return Sequence(
         graph.y, graph.arrives, graph.known, calibration, rng.random(len(graph.y)), runs,
         lambda score, run, rows: scores[run][score][rows],
         lambda run: degrees(graph.edges_at(run), graph.size_at(run)),
+        lambda run, rows: chances[run][rows],
     )  # fmt: skip
 
 
-def _scores(network: Any, x: torch.Tensor, graph: DriftingGraph, run: int, u: Any) -> Any:
-    """APS, DAPS and RAPS of all nodes there on the graph of a run."""
+def _chances(network: Any, x: torch.Tensor, graph: DriftingGraph, run: int) -> Floats:
+    """The network's probabilities of all nodes there on the graph of a run."""
     size, edges = graph.size_at(run), _both_ways(graph.edges_at(run))
     with torch.no_grad():
-        probabilities = softmax64(network(x[:size], torch.from_numpy(edges)))
+        return np.asarray(softmax64(network(x[:size], torch.from_numpy(edges))))
+
+
+def _scores(probabilities: Floats, graph: DriftingGraph, run: int, u: Any) -> Any:
+    """APS, DAPS and RAPS of all nodes there on the graph of a run."""
+    size, edges = graph.size_at(run), _both_ways(graph.edges_at(run))
     own = np.asarray(aps(probabilities, u[:size]))
     return {
         "APS": own,

@@ -16,7 +16,13 @@ from numpy.typing import NDArray
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.calibration.cohort import settled
 from ringfence.models.calibration.window import newest
-from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
+from ringfence.models.conformal.evaluate import (
+    Evaluation,
+    NodeDegrees,
+    NodeScores,
+    Promise,
+    evaluate,
+)
 from ringfence.models.conformal.weights import drift_weights
 
 Ints = NDArray[np.int64]
@@ -29,6 +35,8 @@ class Mode:
     """A way to calibrate: `window` None is growing, 0 is frozen.
 
     bands: calibration nodes that a band of degrees is expected to hold, times alpha; None without.
+    by_entropy: weigh calibration nodes by how much more often due nodes have the entropy of their
+    probabilities, as `weights = "shift"` does by degree.
     """
 
     name: str
@@ -38,6 +46,7 @@ class Mode:
     half_life: float | None = None
     bands: float | None = None
     score: str = "APS"
+    by_entropy: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +55,7 @@ class Sequence:
 
     scores_at(score, run, rows): scores of all classes on the graph of that run [rows, classes].
     degrees_at(run): degrees of all nodes there [n]; None where nodes have no relationships.
+    chances_at(run, rows): the network's probabilities on the graph of that run [rows, classes].
     ready: by whether cohorts wait, the runs that may join by each run; kept for the next replay.
     """
 
@@ -57,6 +67,7 @@ class Sequence:
     runs: int
     scores_at: Callable[[str, int, Ints], Floats]
     degrees_at: Callable[[int], Ints] | None = None
+    chances_at: Callable[[int, Ints], Floats] | None = None
     ready: dict[bool, list[Ints]] = field(default_factory=dict)
 
 
@@ -71,11 +82,29 @@ class Result:
     level: list[float] = field(default_factory=list)
     by_class: list[Ints] = field(default_factory=list)
 
+    def add_run(self, inside: NDArray[np.bool_], y: Ints, level: float) -> NDArray[np.bool_]:
+        """Count the sets [m, classes] of a run; return which hold the true class [m]."""
+        hit = inside[np.arange(len(y)), y]
+        self.nodes.append(len(y))
+        self.covered.append(int(hit.sum()))
+        self.size.append(int(inside.sum()))
+        self.full.append(int(inside.all(axis=1).sum()))
+        self.level.append(level)
+        of = np.stack([np.bincount(y, h, inside.shape[1]) for h in (hit, 1 | hit)])
+        self.by_class.append(of.astype(np.int64))
+        return np.asarray(hit)
+
     def worst_block(self, runs: int) -> float:
         """Lowest coverage of `runs` runs in a row, block by block."""
         whole = len(self.nodes) // runs * runs
         covered = np.array(self.covered[:whole]).reshape(-1, runs).sum(axis=1)
         return float((covered / np.array(self.nodes[:whole]).reshape(-1, runs).sum(axis=1)).min())
+
+    def worst_stretch(self, runs: int) -> float:
+        """Lowest coverage of any `runs` runs in a row, wherever they start."""
+        window = np.ones(runs)
+        covered = np.convolve(self.covered, window, "valid")
+        return float((covered / np.convolve(self.nodes, window, "valid")).min())
 
     def summary(self, block: int) -> dict[str, float]:
         nodes = sum(self.nodes)
@@ -96,11 +125,7 @@ def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 
     answered: set[int] = set()
     missed_by = np.zeros(len(sequence.y), bool)
     runs = range(runs_from, sequence.runs + 1)
-    if mode.cohorts not in sequence.ready:
-        sequence.ready[mode.cohorts] = [
-            _ready_runs(sequence, run, mode.cohorts, runs_from) for run in runs
-        ]
-    for run, ready in zip(runs, sequence.ready[mode.cohorts], strict=True):
+    for run, ready in zip(runs, ready_runs(sequence, mode.cohorts, runs_from), strict=True):
         may_join = np.zeros(sequence.runs + 1, bool)
         may_join[ready] = True
         joined |= may_join[sequence.arrives] & (sequence.known <= run)
@@ -112,31 +137,24 @@ def replay(sequence: Sequence, mode: Mode, alpha: float = 0.1, runs_from: int = 
                 of_run = (sequence.arrives == s) & (sequence.known <= run)
                 rates.append(float(missed_by[of_run].mean()))
             level = level.after(rates)
-        calibration = _chosen(sequence, mode, joined)
+        calibration = choose_calibration(sequence, mode, joined)
         due = np.flatnonzero(sequence.arrives == run)
-        inside = _sets(sequence, mode, run, calibration, due, alpha, level)
-        hit = inside[np.arange(len(due)), sequence.y[due]]
-        missed_by[due] = ~hit
-        result.nodes.append(len(due))
-        result.covered.append(int(hit.sum()))
-        result.size.append(int(inside.sum()))
-        result.full.append(int(inside.all(axis=1).sum()))
-        result.level.append(level.level)
-        of = np.stack([np.bincount(sequence.y[due], h, inside.shape[1]) for h in (hit, 1 | hit)])
-        result.by_class.append(of.astype(np.int64))
+        used = level.in_force if mode.step else alpha
+        inside = evaluate_run(sequence, mode, run, calibration, due, alpha, used).sets[0]
+        missed_by[due] = ~result.add_run(inside, sequence.y[due], level.level)
     return result
 
 
-def _sets(
+def evaluate_run(
     sequence: Sequence,
     mode: Mode,
     run: int,
     calibration: Ints,
     due: Ints,
     alpha: float,
-    level: AdaptiveLevel,
-) -> NDArray[np.bool_]:
-    """The sets of the due nodes [due, classes], as a scoring run makes them."""
+    level: float,
+) -> Evaluation:
+    """Return p-values and sets of the due nodes, as a scoring run makes them."""
     rows = np.concatenate([calibration, due])
     scores, n = sequence.scores_at(mode.score, run, rows), len(calibration)
     true = scores[np.arange(n), sequence.y[calibration]]
@@ -148,11 +166,31 @@ def _sets(
     if mode.bands is not None and sequence.degrees_at is not None:
         there = sequence.degrees_at(run)
         degrees = NodeDegrees(there[calibration], there[due], np.bincount(there))
-    used = np.full((1, scores.shape[1]), level.in_force if mode.step else alpha)
+    if mode.by_entropy:
+        thousandths = (1_000.0 * entropies(sequence, run, rows)).astype(np.int64)
+        degrees = NodeDegrees(thousandths[:n], thousandths[n:], np.array([0]))
+    used = np.full((1, scores.shape[1]), level)
     promise = Promise(
-        (alpha,), "NodeEx" if mode.bands is None else "auto", used, band_nodes=mode.bands or 3.0
-    )
-    return evaluate(NodeScores(true, scores[n:], true), degrees, promise, weights).sets[0]
+        (alpha,), "NodeEx" if mode.bands is None else "auto", used, band_nodes=mode.bands or 3.0,
+        shift=mode.by_entropy,
+    )  # fmt: skip
+    return evaluate(NodeScores(true, scores[n:], true), degrees, promise, weights)
+
+
+def entropies(sequence: Sequence, run: int, rows: Ints) -> Floats:
+    """Return the entropy of the network's probabilities of some nodes on the graph of a run."""
+    if sequence.chances_at is None:
+        return np.zeros(len(rows))
+    chances = sequence.chances_at(run, rows)
+    return np.asarray(-(chances * np.log(np.maximum(chances, 1e-12))).sum(axis=1))
+
+
+def ready_runs(sequence: Sequence, cohorts: bool, first: int) -> list[Ints]:
+    """Return, for each run from the first on, the earlier runs whose nodes may join."""
+    if cohorts not in sequence.ready:
+        runs = range(first, sequence.runs + 1)
+        sequence.ready[cohorts] = [_ready_runs(sequence, run, cohorts, first) for run in runs]
+    return sequence.ready[cohorts]
 
 
 def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints:
@@ -173,7 +211,8 @@ def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints
     return runs[settled(len(runs), place[noticed], lags)]
 
 
-def _chosen(sequence: Sequence, mode: Mode, joined: NDArray[np.bool_]) -> Ints:
+def choose_calibration(sequence: Sequence, mode: Mode, joined: NDArray[np.bool_]) -> Ints:
+    """Return who calibrates, of the training split and those who joined."""
     if mode.window == 0:
         return sequence.calibration
     later = np.flatnonzero(joined)

@@ -90,6 +90,7 @@ class TypedNetwork:
     features: list[NDArray[np.float32]]
     u: Floats
     draw: Floats
+    first_day: int = FIRST_DAY
     chosen: str = "APS"
     kept: Kept = field(default_factory=Kept)
     rows: dict[int, Ints] = field(default_factory=dict)
@@ -97,12 +98,12 @@ class TypedNetwork:
 
 
 def typed_flights(
-    folder: Path, seed: int, days: int = 275, trained: int = TRAINED
+    folder: Path, seed: int, days: int = 275, trained: int = TRAINED, first_day: int = FIRST_DAY
 ) -> tuple[FlightGraph, TypedNetwork]:
-    """Train a network and compute its outputs of every day, or of the first ones."""
+    """Train a network before the first day; compute its outputs of every day from there on."""
     graph = load(folder)
-    network = train(graph, seed, trained)
-    for day in range(FIRST_DAY, FIRST_DAY + days):
+    network = train(graph, seed, trained, first_day)
+    for day in range(first_day, first_day + days):
         now = graph.until(graph.first + int(np.searchsorted(graph.days, day, side="right")))
         back = np.flatnonzero((graph.days > day - DAYS_BACK) & (graph.days <= day))
         wanted = np.union1d(network.calibration, back)
@@ -116,19 +117,24 @@ def typed_flights(
 
 def typed_sequence(graph: FlightGraph, network: TypedNetwork, delay: int) -> tuple[Sequence, int]:
     """Daily runs with classes `delay` days late, and the first of them."""
-    before = graph.days < FIRST_DAY
+    last, first = max(network.rows), network.first_day
+    days = graph.days[graph.days <= last]
+    before = days < first
 
-    def scores_at(score: str, run: int, rows: Ints) -> Floats:
+    def chances_at(run: int, rows: Ints) -> Floats:
         places = np.searchsorted(network.rows[run], rows)
         assert (network.rows[run][places] == rows).all()
         chances = network.chances[run][places].astype(np.float64)
-        chances /= chances.sum(axis=1, keepdims=True)
-        return SCORES[network.chosen if score == "auto" else score](chances, network.u[rows])
+        return np.asarray(chances / chances.sum(axis=1, keepdims=True))
+
+    def scores_at(score: str, run: int, rows: Ints) -> Floats:
+        named = SCORES[network.chosen if score == "auto" else score]
+        return named(chances_at(run, rows), network.u[rows])
 
     return Sequence(
-        graph.y, np.where(before, 0, graph.days), np.where(before, 0, graph.days + delay),
-        network.calibration, network.draw, max(network.rows), scores_at,
-    ), FIRST_DAY  # fmt: skip
+        graph.y[: len(days)], np.where(before, 0, days), np.where(before, 0, days + delay),
+        network.calibration, network.draw[: len(days)], last, scores_at, chances_at=chances_at,
+    ), first  # fmt: skip
 
 
 def load(folder: Path) -> FlightGraph:
@@ -177,10 +183,10 @@ def load(folder: Path) -> FlightGraph:
     )  # fmt: skip
 
 
-def train(graph: FlightGraph, seed: int, flights: int) -> TypedNetwork:
-    """Train on a part of January to March."""
+def train(graph: FlightGraph, seed: int, flights: int, first_day: int) -> TypedNetwork:
+    """Train on a part of the days before the first one that is replayed."""
     rng = np.random.default_rng(seed)
-    shuffled = rng.permutation(np.flatnonzero(graph.days < FIRST_DAY))
+    shuffled = rng.permutation(np.flatnonzero(graph.days < first_day))
     calibration = np.sort(shuffled[:CALIBRATION])
     part = shuffled[CALIBRATION : CALIBRATION + flights]
     cut = len(part) * 4 // 5
@@ -203,7 +209,7 @@ def train(graph: FlightGraph, seed: int, flights: int) -> TypedNetwork:
         logits = network.eval()(*data.tensors()).numpy()[cut:]
     plan = plan_typed(SCHEMA, {name: one.numpy() for name, one in trained.state.items()})
     one = TypedNetwork(
-        calibration, plan, features, rng.random(len(graph.y)), rng.random(len(graph.y))
+        calibration, plan, features, rng.random(len(graph.y)), rng.random(len(graph.y)), first_day
     )
     held, truth = softmax64(logits[:VALIDATION]), graph.y[part[cut:][:VALIDATION]]
     tried = {
