@@ -21,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +124,9 @@ def questions(store: Store, writer: Writer) -> dict[str, Callable[[], Any]]:
     queries, counts = ProjectQueries(store, "bench"), {"m": len(NAMES)}
     some = next(iter(predictions.payload_keys(store, "bench", 7, 1)))
     newest = runs.next_seq(store, "bench") - 1
-    blocks = predictions.payload_keys(store, "bench", 9, BLOCK)
+    blocks = chain.from_iterable(
+        predictions.payload_keys(store, "bench", seq, BLOCK) for seq in range(9, RUNS)
+    )
     return {
         "newest run": lambda: list(predictions.payload(store, "bench", newest, BLOCK)),
         "block of a large run": lambda: next(predictions.payload(store, "bench", 7, BLOCK)),
