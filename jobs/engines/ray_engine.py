@@ -28,7 +28,7 @@ from ringfence.jobs.engines.ownership_file import ownership_folder
 from ringfence.jobs.engines.partitioned import PartitionedEngine
 from ringfence.jobs.engines.workers import Workers
 
-WORKERS = "ringfence.jobs.engines.ray_workers"
+CLUSTER, WORKERS = "ringfence.jobs.engines.ray_cluster", "ringfence.jobs.engines.ray_workers"
 SCRATCH, LOCK = "rf-ray-", "lock"  # short, since Ray's sockets have their paths below it
 SESSIONS = "r"  # Ray opens its own folder to all users; the one above it stays closed
 PROCESSES = Path("/proc")
@@ -50,7 +50,7 @@ class RayEngine(PartitionedEngine):
             )
         self.settings = settings
         self._workers: Any = None
-        self._ray: Any = None
+        self._cluster: Any = None
         self._scratch: Path | None = None
         self._held: IO[bytes] | None = None
 
@@ -63,9 +63,9 @@ class RayEngine(PartitionedEngine):
             self._workers.close()
             self._workers = None
         if self._workers is None:
-            if self._ray is None:
+            if self._cluster is None:
                 self._connect()
-            self._workers = self._ray.RayWorkers(self.settings, place)
+            self._workers = import_module(WORKERS).RayWorkers(self.settings, place)
         opened: Workers = self._workers
         return opened
 
@@ -73,9 +73,9 @@ class RayEngine(PartitionedEngine):
         """End the actors, and the cluster where it was started here."""
         if self._workers is not None:
             self._workers.close()
-        if self._ray is not None:
-            self._ray.disconnect()
-        self._workers = self._ray = None
+        if self._cluster is not None:
+            self._cluster.disconnect()
+        self._workers = self._cluster = None
         if self._scratch is not None:
             _end_processes(self._scratch)
             shutil.rmtree(self._scratch, ignore_errors=True)
@@ -96,19 +96,12 @@ class RayEngine(PartitionedEngine):
             wanted |= ON_LOOPBACK  # Ray would look for a head at this machine's outer address
         for name, value in wanted.items():
             os.environ.setdefault(name, value)
-        self._ray = import_module(WORKERS)
+        self._cluster = import_module(CLUSTER)
         try:
-            self._ray.connect(settings, self._scratch and self._scratch / SESSIONS)
-        except (OSError, RuntimeError, ValueError) as error:
-            said = self._ray.first_line(error)
+            self._cluster.connect(settings, self._scratch and self._scratch / SESSIONS)
+        except ServerError:
             self.close()
-            raise ServerError(
-                found=f"Ray can't be reached or started: {said}",
-                needed=f"the cluster at {settings.address}"
-                if settings.address
-                else f"{settings.object_store_mb} MB of shared memory, and free ports on loopback",
-                next_step='check [engine] address and RAY_AUTH_TOKEN, or set kind = "local"',
-            ) from None
+            raise
 
 
 def _name_of(folder: Path) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import errno
-import os
-import resource
+import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -20,61 +20,39 @@ from ray.exceptions import (
 )
 
 from ringfence.connector.errors import FolderError, RingfenceError, ServerError
-from ringfence.connector.files import make_private_folder
 from ringfence.jobs.config.engine import EngineSettings
-from ringfence.jobs.engines.typed_host import WorkerHost
+from ringfence.jobs.engines.ray_cluster import (
+    MEGABYTE,
+    describe_room,
+    first_line,
+    list_stores,
+    require_own_node,
+)
+from ringfence.jobs.engines.ray_host import RayHost
+from ringfence.jobs.engines.software import other_software, require_same_software
 from ringfence.jobs.engines.workers import WorkerLost, is_short_of_memory
 
-MEGABYTE = 1 << 20
-START_SECONDS = 120.0
+START_SECONDS = 300.0  # for a cluster to find room for a worker, or to make some
+ANSWER_SECONDS = 120.0  # of a worker that may be gone; Ray misses a machine after about 65
+SILENT_SECONDS = 3_600.0  # without an answer of workers that live: their network is at fault
 LOOK_SECONDS = 10.0  # between two looks at whether this machine is still of the cluster
-STATUS = Path("/proc/self/status")
+MACHINE = re.compile(r"\bip=([^,)]+)")  # in what Ray says of a failed call
+REACH = "a network in which every machine of the cluster reaches every other, on all ports of Ray"
 GONE = (errno.ENOENT, errno.ESTALE)  # of a worker's files: they are made again from the mirror
 
 
-def connect(settings: EngineSettings, scratch: Path | None) -> None:
-    """Connect to the cluster of the configuration, or start one whose files are in `scratch`."""
-    if ray.is_initialized():
-        return
-    quiet: dict[str, Any] = {"configure_logging": False, "log_to_driver": False}
-    try:
-        if scratch is None:
-            ray.init(address=settings.address, **quiet)
-            return
-        ray.init(
-            address="local", num_cpus=settings.partitions, include_dashboard=False,
-            object_store_memory=settings.object_store_mb * MEGABYTE,
-            _temp_dir=str(scratch), **quiet,
-        )  # fmt: skip
-    except RayError as error:
-        raise RuntimeError(first_line(error)) from None
-
-
-def disconnect() -> None:
-    """Leave the cluster; one that was started here ends."""
-    ray.shutdown()
-
-
-def require_own_node() -> None:
-    """Raise `ServerError` where Ray's process on this machine is gone: nobody would answer."""
-    try:
-        alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
-    except (RayError, RuntimeError, OSError):
-        alive = set()
-    if ray.get_runtime_context().get_node_id() not in alive:
-        raise ServerError(
-            found="Ray's process on this machine (its raylet) died, so workers can't be reached",
-            needed="a raylet that lives through the pass (the system ends it if memory is short)",
-            next_step="ringfence score   (goes on from what is on record)",
-        )
-
-
 def _wait_for(handles: list[Any]) -> list[Any]:
-    while True:
+    until = time.monotonic() + SILENT_SECONDS
+    while time.monotonic() < until:
         try:
             return list(ray.get(handles, timeout=LOOK_SECONDS))
         except GetTimeoutError:
             require_own_node()
+    raise ServerError(
+        found=f"workers on Ray gave no answer for {SILENT_SECONDS:g} s, and none of them died",
+        needed=REACH,
+        next_step="ringfence score   (tries which machine can't reach which, and begins anew)",
+    )
 
 
 class RayWorkers:
@@ -82,7 +60,8 @@ class RayWorkers:
 
     def __init__(self, settings: EngineSettings, folder: Path) -> None:
         self.settings, self.folder = settings, folder
-        self._actors = [self._start(number) for number in range(settings.partitions)]
+        self._actors: list[Any] = [None] * settings.partitions
+        self._start(range(settings.partitions))
 
     @property
     def count(self) -> int:
@@ -93,6 +72,11 @@ class RayWorkers:
     def processes(self) -> list[int]:
         """Process ids of the actors, each on its own machine."""
         return [int(pid) for pid in ray.get([one.pid.remote() for one in self._actors])]
+
+    @property
+    def machines(self) -> list[str]:
+        """Addresses of the machines where the actors are."""
+        return [str(one) for one in ray.get([one.machine.remote() for one in self._actors])]
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Begin a method of one host; return a reference for each of its answers."""
@@ -114,7 +98,7 @@ class RayWorkers:
             if isinstance(error.cause, OSError):
                 why = error.cause.strerror or error.cause
                 raise FolderError(
-                    found=f"a worker can't write its partition: {why}",
+                    found=f"a worker on {machine_of(error)} can't write its partition: {why}",
                     needed="a disk with room for the partition, in [engine] worker_folder",
                     next_step="ringfence partition   (says how much each needs)",
                 ) from None
@@ -133,17 +117,19 @@ class RayWorkers:
     def revive(self) -> None:
         """Replace the actors that don't answer."""
         require_own_node()
-        for number, actor in enumerate(self._actors):
-            try:
-                ray.get(actor.pid.remote(), timeout=START_SECONDS)
-            except (RayError, GetTimeoutError):
-                ray.kill(actor)
-                self._actors[number] = self._start(number)
+        asked = [actor.pid.remote() for actor in self._actors]
+        ray.wait(asked, num_returns=len(asked), timeout=ANSWER_SECONDS)
+        gone = [number for number, answer in enumerate(asked) if not _is_answered(answer)]
+        self._end(gone)
+        self._start(gone)
 
     def close(self) -> None:
         """Let the actors go."""
-        for actor in self._actors:
-            ray.kill(actor)
+        self._end(range(self.count))
+
+    def _end(self, numbers: Sequence[int]) -> None:
+        for number in numbers:
+            ray.kill(self._actors[number])
 
     def _too_little_memory(self) -> ServerError:
         most = self.settings.worker_memory_mb
@@ -153,45 +139,62 @@ class RayWorkers:
             next_step="ringfence partition   (says how much each needs)",
         )
 
-    def _start(self, number: int) -> Any:
-        settings = self.settings
-        most = settings.worker_memory_mb
+    def _start(self, numbers: Sequence[int]) -> None:
+        """Start actors; refuse one whose software is another."""
+        most = self.settings.worker_memory_mb
         memory = {"memory": most * MEGABYTE} if most else {}
-        options = ray.remote(_Host).options(
+        options = ray.remote(RayHost).options(
             num_cpus=1, max_restarts=0, scheduling_strategy="SPREAD", **memory
         )
         limit = most * MEGABYTE if most else None
-        return options.remote(str(self.folder), number, settings.partitions, 1, limit)
+        for number in numbers:
+            place = (str(self.folder), number, self.settings.partitions, 1)
+            self._actors[number] = options.remote(limit, *place)
+        try:
+            self._require_started([self._actors[number].software.remote() for number in numbers])
+            self._require_reach()
+        except RingfenceError:  # what still waits for room would be waited for by the next pass
+            self._end(numbers)
+            raise
 
+    def _require_started(self, asked: list[Any]) -> None:
+        """Wait for room in the cluster; a worker that dies meanwhile is found by the pass."""
+        if asked:
+            _, waiting = ray.wait(asked, num_returns=len(asked), timeout=START_SECONDS)
+            if waiting:
+                raise self._too_little_room(len(waiting))
+        for answer in asked:
+            try:
+                require_same_software(*ray.get(answer))
+            except RayActorError as error:
+                if error.actor_init_failed:
+                    raise other_software(machine_of(error), last_line(error)) from None
+            except RayTaskError as error:  # a version that has no such method
+                raise other_software(machine_of(error), last_line(error)) from None
 
-class _Host:
-    """A partition host as Ray runs it: one method, so that names are checked in one place."""
+    def _require_reach(self) -> None:
+        """Rows go from worker to worker: a firewall between two would let a pass wait."""
+        try:
+            listeners = list_stores(self.machines)
+            found = ray.get([one.reach.remote(listeners) for one in self._actors])
+        except RayError:  # a worker died: the pass finds it
+            return
+        for machine, other in found:
+            if other:
+                raise ServerError(
+                    found=f"{machine} can't reach Ray's object store on {other}",
+                    needed=REACH,
+                    next_step="open the ports between the machines (ray start --help names them)",
+                )
 
-    def __init__(
-        self, folder: str, number: int, parts: int, threads: int, memory: int | None
-    ) -> None:
-        if memory is not None:
-            limit_memory(memory)
-        make_private_folder(Path(folder))
-        self.host = WorkerHost(folder, number, parts, threads)
-
-    def run(self, method: str, *arguments: Any) -> Any:
-        return getattr(self.host, method)(*arguments)
-
-    def pid(self) -> int:
-        return os.getpid()
-
-
-def limit_memory(limit: int) -> None:
-    """Let this process take so many bytes beside what it has now; more is a MemoryError.
-
-    Mapped files and shared memory don't count: the system takes them back when it is short.
-    """
-    lines = STATUS.read_text(encoding="ascii").splitlines() if STATUS.exists() else []
-    held = [int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")]
-    if held:
-        most = held[0] + limit
-        resource.setrlimit(resource.RLIMIT_DATA, (most, most))
+    def _too_little_room(self, waiting: int) -> ServerError:
+        most = self.settings.worker_memory_mb
+        return ServerError(
+            found=f"{waiting} of {self.count} workers found no room in the Ray cluster within "
+            f"{START_SECONDS:g} s; it has {describe_room()}",
+            needed=f"a CPU{f' and {most} MB of memory' if most else ''} for each partition",
+            next_step="ray status   (says what is taken), or fewer [engine] partitions",
+        )
 
 
 def _store_is_full(error: BaseException) -> ServerError:
@@ -207,6 +210,20 @@ def _is_loss(error: RayTaskError) -> bool:
     return isinstance(error.cause, RayError)
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line that an error says."""
-    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
+def _is_answered(answer: Any) -> bool:
+    try:
+        ray.get(answer, timeout=0)
+    except (RayError, GetTimeoutError):
+        return False
+    return True
+
+
+def machine_of(error: BaseException) -> str:
+    """Return the address of the machine that an error of a call came from."""
+    found = MACHINE.search(str(error))
+    return found.group(1) if found else "one machine"
+
+
+def last_line(error: BaseException) -> str:
+    """Return the last line that an error says: of a call, the exception itself."""
+    return next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
