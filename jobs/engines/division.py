@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CLASSES_WHERE_UNKNOWN = 2
 WORKER_BASE_BYTES = 0.32e9  # a process of Ray with numba loaded; as `make bench-scale` fits it
-WORKER_BYTES_PER_HELD = 1.55
+WORKER_BYTES_PER_HELD = 1.65
 
 
 @dataclass(frozen=True, slots=True)
