@@ -87,7 +87,11 @@ def _recorded_before(connection: Connection, project: str, version: str) -> Mapp
 
 
 def _digests_by_text(connection: Connection, project: str, version: str) -> Iterator[DigestOfRun]:
-    """Hash each run's nodes as `joined_digest` does, from a text that the database makes."""
+    """Hash each run's nodes as `joined_digest` does, from a text that the database makes.
+
+    The numbers are written as JSON too: SQLite lets a text stand in their place, and one with
+    quotes and brackets in it would look like further rows.
+    """
     dialect = DIALECTS[connection.dialect.name]
 
     def as_json(column: Any) -> Any:
@@ -95,7 +99,7 @@ def _digests_by_text(connection: Connection, project: str, version: str) -> Iter
 
     node = joined.c
     row = literal("[").concat(as_json(node.node_key)).concat(",")
-    row = row.concat(cast(node.evaluated_seq, Text)).concat(",").concat(as_json(node.label))
+    row = row.concat(as_json(node.evaluated_seq)).concat(",").concat(as_json(node.label))
     by_key = (
         select(node.seq, row.concat("]").label("row"))
         .where(node.project == project, node.version == version)
@@ -104,14 +108,14 @@ def _digests_by_text(connection: Connection, project: str, version: str) -> Iter
     )
     query = select(by_key.c.seq, func.aggregate_strings(by_key.c.row, ""))
     for seq, text in connection.execute(query.group_by(by_key.c.seq).order_by(by_key.c.seq)):
-        yield int(seq), hashlib.sha256(text.encode()).hexdigest()
+        yield seq, hashlib.sha256(text.encode()).hexdigest()
 
 
 def _digests_by_objects(
     connection: Connection, project: str, version: str
 ) -> Iterator[DigestOfRun]:
     """Hash each run's nodes in Python."""
-    for seq, rows in groupby(_rows(connection, project, version), key=lambda row: int(row[0])):
+    for seq, rows in groupby(_rows(connection, project, version), key=lambda row: row[0]):
         yield seq, joined_digest(JoinedNode(key, ran, label) for _, key, ran, label in rows)
 
 

@@ -1,6 +1,8 @@
 """The seal of who joined a calibration: what extends it, and which edits it shows."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from ringfence.connector.store.calibration.joined_seal import (
 )
 from ringfence.connector.store.runs import Decision
 from tests.connector.store.test_rows import FACTS
+from tests.stores import sqlite
 
 VERSION = FACTS.model
 ODD = ['s:"', "s:\\", "s:é", "s:\x01\t\n", "s:\x7f", "s:/", "s:\u2028", "s:😀", "s:Z", "s:a", "s:_"]
@@ -86,6 +89,29 @@ def test_every_edit_of_a_row_shows(store, writer, edit):
     with store.transaction() as connection:
         one = tables.joined.c.node_key == "s:1"
         connection.execute(update(tables.joined).where(one).values(**edit))
+    assert not is_sound(store)
+
+
+REST_OF_TWO_ROWS = """1,"a"]["s:2",1"""
+
+
+@sqlite
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DELETE FROM joined WHERE node_key = 's:2'; "
+        f"UPDATE joined SET evaluated_seq = '{REST_OF_TWO_ROWS}'",  # the text of both
+        "UPDATE joined SET seq = '\u0662'",  # a two, for Python's int()
+        "UPDATE joined SET seq = X'32'",
+    ],
+    ids=["two rows in one", "another digit", "bytes"],
+)
+def test_a_text_in_place_of_a_number_shows(store, writer, edit):
+    first = decide(writer, ["s:1", "s:2"])
+    decide(writer, ["s:3"], [JoinedNode(key, first, "a") for key in ("s:1", "s:2")])
+    assert is_sound(store)
+    with closing(sqlite3.connect(str(store.engine.url.database))) as other:  # checks no references
+        other.executescript(edit)
     assert not is_sound(store)
 
 
