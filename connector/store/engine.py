@@ -45,6 +45,13 @@ class Store:
         except (OperationalError, InternalError) as error:
             raise self._unreachable(error) from None
 
+    @contextmanager
+    def at_one_moment(self) -> Iterator[Store]:
+        """Open a store for reading in which all queries see one state, whatever others write."""
+        with self.reading() as connection:
+            self.dialect.hold_state(connection)
+            yield _HeldStore(self, connection)
+
     def now_ns(self, connection: Connection) -> int:
         """Return the database's own time, the only clock that leases trust."""
         return int(connection.execute(text(self.dialect.clock)).scalar_one())
@@ -69,6 +76,18 @@ class Store:
             needed="a reachable database that this user may write",
             next_step="check [audit] url and RINGFENCE_AUDIT_PASSWORD, then: ringfence doctor",
         )
+
+
+class _HeldStore(Store):
+    """A store whose readings are one transaction."""
+
+    def __init__(self, store: Store, connection: Connection) -> None:
+        super().__init__(store.engine, store.dialect)
+        self._connection = connection
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        yield self._connection
 
 
 def open_store(url: str, password: str | None = None) -> Store:

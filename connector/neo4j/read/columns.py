@@ -16,6 +16,7 @@ from ringfence.connector.neo4j.read.vectors import numbers
 from ringfence.connector.records import RejectedNode
 
 FLOAT_BYTES = 4
+MAX_CLASS_CHARS = 128  # it stands in an index of PostgreSQL beside the key: `MAX_KEY_CHARS`
 MAX_SHOWN_CHARS = 200  # of a value that a quarantine row shows
 
 
@@ -109,16 +110,18 @@ def class_name(value: object) -> str | None:
     """Return a class property as the name that sets use; None where the class is unknown."""
     if value is None:
         return None
-    if isinstance(value, str | int) and "\x00" not in str(value):
-        return str(value)
-    raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
+    if not isinstance(value, str | int) or "\x00" in (name := str(value)):
+        raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
+    if len(name) > MAX_CLASS_CHARS:
+        raise UnusableError(f"the class has {len(name)} characters; {MAX_CLASS_CHARS} are the most")
+    return name
 
 
 def _class_names(values: Sequence[Any]) -> list[str | None] | None:
     if not set(map(type, values)) <= {str, int, type(None)}:
         return None
     names = {value: None if value is None else str(value) for value in set(values)}
-    if any(name and "\x00" in name for name in names.values()):
+    if any(name and ("\x00" in name or len(name) > MAX_CLASS_CHARS) for name in names.values()):
         return None
     return [names[value] for value in values]
 

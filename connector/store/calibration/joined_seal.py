@@ -4,8 +4,8 @@ A run's chain entry has a hash of who joined by it (`rows`), and in `through` a 
 the `through` before it: a run that is decided pays for its own nodes alone. A run that begins
 compares all of them with the newest entry. For this the database makes one text of each run's
 nodes, so that no object is made per node; where that text is another one than Python's (a letter
-that the two escape differently), Python makes it. Entries of older versions have one hash of all
-rows instead (`all_rows`), which the first run after them replaces.
+that the two escape differently), or too long for the database, Python makes it. Entries of older
+versions have one hash of all rows instead (`all_rows`), which the first run after them replaces.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from itertools import groupby
 from typing import Any
 
 from sqlalchemy import Connection, Text, cast, func, literal, select
+from sqlalchemy.exc import DBAPIError
 
 from ringfence.connector.records import JoinedNode
 from ringfence.connector.store.calibration.joined import joined_digest
@@ -52,17 +53,27 @@ def is_as_recorded(
     connection: Connection, project: str, version: str, recorded: Mapping[str, Any]
 ) -> bool:
     """Whether the joined nodes are those that a run's entry has; empty: none had joined."""
-    if THROUGH not in recorded:
-        all_rows: str = recorded.get(ALL_ROWS, NOBODY)
-        return all_rows == _all_rows_digest(connection, project, version)
-    return recorded[THROUGH] in (
-        seal(connection, project, version) for seal in (seal_by_text, seal_by_objects)
-    )
+    try:
+        if THROUGH not in recorded:
+            all_rows: str = recorded.get(ALL_ROWS, NOBODY)
+            return all_rows == _all_rows_digest(connection, project, version)
+        return recorded[THROUGH] in (
+            seal(connection, project, version) for seal in (seal_by_text, seal_by_objects)
+        )
+    except TypeError:  # bytes in place of a text, which SQLite keeps: no run wrote them
+        return False
 
 
-def seal_by_text(connection: Connection, project: str, version: str) -> str:
-    """Return the seal of all who joined, from texts that the database makes: fast."""
-    return extended(NOBODY, _digests_by_text(connection, project, version))
+def seal_by_text(connection: Connection, project: str, version: str) -> str | None:
+    """Return the seal of all who joined, from texts that the database makes: fast.
+
+    None where it makes none: a text holds a gigabyte at most, the nodes of a run may need more.
+    """
+    try:
+        with connection.begin_nested():  # after an error PostgreSQL goes on from here alone
+            return extended(NOBODY, _digests_by_text(connection, project, version))
+    except DBAPIError:
+        return None
 
 
 def seal_by_objects(connection: Connection, project: str, version: str) -> str:
@@ -87,7 +98,11 @@ def _recorded_before(connection: Connection, project: str, version: str) -> Mapp
 
 
 def _digests_by_text(connection: Connection, project: str, version: str) -> Iterator[DigestOfRun]:
-    """Hash each run's nodes as `joined_digest` does, from a text that the database makes."""
+    """Hash each run's nodes as `joined_digest` does, from a text that the database makes.
+
+    The numbers are written as JSON too: SQLite lets a text stand in their place, and one with
+    quotes and brackets in it would look like further rows.
+    """
     dialect = DIALECTS[connection.dialect.name]
 
     def as_json(column: Any) -> Any:
@@ -95,7 +110,7 @@ def _digests_by_text(connection: Connection, project: str, version: str) -> Iter
 
     node = joined.c
     row = literal("[").concat(as_json(node.node_key)).concat(",")
-    row = row.concat(cast(node.evaluated_seq, Text)).concat(",").concat(as_json(node.label))
+    row = row.concat(as_json(node.evaluated_seq)).concat(",").concat(as_json(node.label))
     by_key = (
         select(node.seq, row.concat("]").label("row"))
         .where(node.project == project, node.version == version)
@@ -104,14 +119,14 @@ def _digests_by_text(connection: Connection, project: str, version: str) -> Iter
     )
     query = select(by_key.c.seq, func.aggregate_strings(by_key.c.row, ""))
     for seq, text in connection.execute(query.group_by(by_key.c.seq).order_by(by_key.c.seq)):
-        yield int(seq), hashlib.sha256(text.encode()).hexdigest()
+        yield seq, hashlib.sha256(text.encode()).hexdigest()
 
 
 def _digests_by_objects(
     connection: Connection, project: str, version: str
 ) -> Iterator[DigestOfRun]:
     """Hash each run's nodes in Python."""
-    for seq, rows in groupby(_rows(connection, project, version), key=lambda row: int(row[0])):
+    for seq, rows in groupby(_rows(connection, project, version), key=lambda row: row[0]):
         yield seq, joined_digest(JoinedNode(key, ran, label) for _, key, ran, label in rows)
 
 

@@ -46,6 +46,9 @@ class Dialect:
         the database has nothing of the kind, others wait until the process goes on or is killed.
         """
 
+    def hold_state(self, connection: Connection) -> None:
+        """Let all queries of a transaction that begins see one state; here each one does."""
+
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float
     ) -> list[tuple[str, str, int]]:

@@ -33,6 +33,10 @@ class PostgreSQL(Dialect):
             f"SET LOCAL idle_in_transaction_session_timeout = {milliseconds}"
         )
 
+    def hold_state(self, connection: Connection) -> None:
+        """Read from one snapshot: by default every statement has its own."""
+        connection.exec_driver_sql("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float
     ) -> list[tuple[str, str, int]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, Table, func, select, text
+from sqlalchemy import ColumnElement, Connection, Select, Table, func, select
 
 from ringfence.connector.records import (
     ChainEntry,
@@ -380,9 +380,7 @@ def record_snapshot(store: Store, project: str, source: KeySource) -> Iterator[R
     """
     for last in (False,) * RETRIES + (True,):
         with store.reading() as connection:
-            if connection.dialect.name == "postgresql":  # SQLite's transactions are snapshots
-                level = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY"
-                connection.execute(text(level))
+            store.dialect.hold_state(connection)
             newest = newest_entry(connection, project)
             key = current_key(connection, project, source)
             if last or newest is None or fits(newest, key):

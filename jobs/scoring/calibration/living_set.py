@@ -22,6 +22,7 @@ import numpy as np
 from ringfence.connector.records import JoinedNode, KnownNode, Member, RunCount
 from ringfence.connector.store.calibration.joined import run_counts
 from ringfence.connector.store.calibration.known import KnownCount, KnownNodes
+from ringfence.connector.store.engine import Store
 from ringfence.connector.store.shadow.consulted import consulted_runs
 from ringfence.jobs.project.ancestors import ancestors_of, learnt_by, runs_consulted
 from ringfence.jobs.project.holdout import held_out_keys
@@ -101,8 +102,19 @@ def living_set(
     """
     if terms.calibration_set == "frozen" and not terms.adapt:
         return LivingSet(tuple(base), (), (), 0, {})
+    with workspace.store.at_one_moment() as store:  # `ringfence explain` asks beside a run
+        return _choose(store, workspace.project, model, terms, base, consulted)
+
+
+def _choose(
+    store: Store,
+    project: str,
+    model: SavedModel,
+    terms: PromiseTerms,
+    base: Sequence[Member],
+    consulted: frozenset[int] | None,
+) -> LivingSet:
     promised = range(len(model.classes)) if terms.promise == "class" else ()
-    store, project = workspace.store, workspace.project
     before = ancestors_of(model.manifest)
     if consulted is None:
         consulted = consulted_runs(store, project, model.version)

@@ -1,6 +1,8 @@
 """The seal of who joined a calibration: what extends it, and which edits it shows."""
 
 import json
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -21,6 +23,7 @@ from ringfence.connector.store.calibration.joined_seal import (
 )
 from ringfence.connector.store.runs import Decision
 from tests.connector.store.test_rows import FACTS
+from tests.stores import sqlite
 
 VERSION = FACTS.model
 ODD = ['s:"', "s:\\", "s:é", "s:\x01\t\n", "s:\x7f", "s:/", "s:\u2028", "s:😀", "s:Z", "s:a", "s:_"]
@@ -89,6 +92,32 @@ def test_every_edit_of_a_row_shows(store, writer, edit):
     assert not is_sound(store)
 
 
+REST_OF_TWO_ROWS = """1,"a"]["s:2",1"""
+
+
+@sqlite
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DELETE FROM joined WHERE node_key = 's:2'; "
+        f"UPDATE joined SET evaluated_seq = '{REST_OF_TWO_ROWS}'",  # the text of both
+        "UPDATE joined SET seq = '\u0662'",  # a two, for Python's int()
+        "UPDATE joined SET seq = X'32'",
+        "UPDATE joined SET evaluated_seq = X'31'",
+        "UPDATE joined SET label = X'61'",
+        "UPDATE joined SET node_key = X'61' WHERE node_key = 's:1'",
+    ],
+    ids=["two rows in one", "another digit", "run", "number", "class", "key"],
+)
+def test_a_value_of_another_type_shows(store, writer, edit):
+    first = decide(writer, ["s:1", "s:2"])
+    decide(writer, ["s:3"], [JoinedNode(key, first, "a") for key in ("s:1", "s:2")])
+    assert is_sound(store)
+    with closing(sqlite3.connect(str(store.engine.url.database))) as other:  # checks no references
+        other.executescript(edit)
+    assert not is_sound(store)
+
+
 def test_a_row_more_or_fewer_shows(store, writer):
     join_twice(writer)
     row = {"project": "p", "version": VERSION, "node_key": "s:2", "seq": 3, "evaluated_seq": 2}
@@ -106,6 +135,29 @@ def test_a_row_more_or_fewer_shows(store, writer):
 def test_where_the_database_writes_a_text_otherwise_python_decides(store, writer, monkeypatch):
     join_twice(writer)
     monkeypatch.setattr(joined_seal, "_digests_by_text", lambda *_: [(2, "other escapes")])
+    assert is_sound(store)
+
+
+@sqlite
+def test_a_text_that_is_too_long_for_the_database_is_made_by_python(store, writer):
+    join_twice(writer)
+    recorded = newest_facts(store)
+    with store.reading() as connection:
+        server = connection.connection.driver_connection
+        usual = server.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 250)
+        assert seal_by_text(connection, "p", VERSION) is None
+        assert is_as_recorded(connection, "p", VERSION, recorded)
+        server.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, usual)
+        assert seal_by_text(connection, "p", VERSION) == recorded[THROUGH]
+
+
+def test_an_error_of_the_text_leaves_the_transaction_as_it_was(store, writer, monkeypatch):
+    join_twice(writer)
+    name = store.dialect.name
+    other = replace(store.dialect, json_text="no_such_function")
+    monkeypatch.setitem(joined_seal.DIALECTS, name, other)
+    with store.reading() as connection:
+        assert seal_by_text(connection, "p", VERSION) is None
     assert is_sound(store)
 
 
