@@ -16,7 +16,7 @@ from ringfence.connector.neo4j.read.vectors import numbers
 from ringfence.connector.records import RejectedNode
 
 FLOAT_BYTES = 4
-MAX_CLASS_CHARS = 128  # it stands in an index of PostgreSQL beside the key: `MAX_KEY_CHARS`
+MAX_CLASS_BYTES = 512  # of UTF-8: it stands beside a key of up to 2,048 in a PostgreSQL index
 MAX_SHOWN_CHARS = 200  # of a value that a quarantine row shows
 
 
@@ -112,16 +112,20 @@ def class_name(value: object) -> str | None:
         return None
     if not isinstance(value, str | int) or "\x00" in (name := str(value)):
         raise UnusableError(f"the class is a {type(value).__name__}; text or an integer is needed")
-    if len(name) > MAX_CLASS_CHARS:
-        raise UnusableError(f"the class has {len(name)} characters; {MAX_CLASS_CHARS} are the most")
+    if (size := len(name.encode())) > MAX_CLASS_BYTES:
+        raise UnusableError(f"the class has {size} bytes of UTF-8; {MAX_CLASS_BYTES} are the most")
     return name
+
+
+def _is_storable(name: str) -> bool:
+    return "\x00" not in name and len(name.encode()) <= MAX_CLASS_BYTES
 
 
 def _class_names(values: Sequence[Any]) -> list[str | None] | None:
     if not set(map(type, values)) <= {str, int, type(None)}:
         return None
     names = {value: None if value is None else str(value) for value in set(values)}
-    if any(name and ("\x00" in name or len(name) > MAX_CLASS_CHARS) for name in names.values()):
+    if any(name and not _is_storable(name) for name in names.values()):
         return None
     return [names[value] for value in values]
 

@@ -6,7 +6,7 @@ import pytest
 
 from ringfence.connector.errors import StoreError
 from ringfence.connector.keys import MAX_KEY_CHARS
-from ringfence.connector.neo4j.read.columns import MAX_CLASS_CHARS
+from ringfence.connector.neo4j.read.columns import MAX_CLASS_BYTES
 from ringfence.connector.records import Label
 from ringfence.connector.store.labels import record_labels
 from tests.connector.store.calibration.test_joined_seal import decide
@@ -28,10 +28,10 @@ def notice(writer, class_):
 
 
 def test_the_longest_class_is_recorded(writer):
-    notice(writer, long_text(MAX_CLASS_CHARS))
+    notice(writer, long_text(MAX_CLASS_BYTES // 4))
 
 
 @postgresql
 def test_a_longer_one_would_end_every_audit(writer):
     with pytest.raises(StoreError, match="index row size"):
-        notice(writer, long_text(2 * MAX_CLASS_CHARS))
+        notice(writer, long_text(MAX_CLASS_BYTES // 2))

@@ -188,7 +188,7 @@ REASONS = {
     "a flag as key": ({"id": True}, "a key of type bool"),
     "a long key": ({"id": "k" * 600}, "the key has 602 characters; 512 are the most"),
     "a class of floats": ({"class": 1.5}, "the class is a float; text or an integer is needed"),
-    "a text as a class": ({"class": "x" * 129}, "the class has 129 characters; 128 are the most"),
+    "a text as a class": ({"class": "é" * 257}, "the class has 514 bytes of UTF-8; 512 are"),
 }
 
 
