@@ -89,7 +89,7 @@ def test_a_weekday_that_needs_another_level_gets_one(bench):
     assert forecast.shift_of(30, 0.0) < -0.03 < 0.0 < forecast.shift_of(31, 0.0)
 
 
-@pytest.mark.slow
+@pytest.mark.long  # networks are trained
 def test_judged_runs_replay_to_the_sets_of_scoring(monkeypatch):
     modules = ("drift", "drift_replay", "judged_runs", "level_rules")
     bench = names_of(monkeypatch, *modules)
