@@ -51,6 +51,7 @@ def test_two_schedulers_on_one_project_run_each_overdue_job_once(workspace, tmp_
     assert settings.neo4j.password.get_secret_value() not in "".join(logs)
 
 
+@pytest.mark.long
 @sqlite
 def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start(
     grown, tmp_path, monkeypatch
