@@ -3,7 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 UV := $(BIN)/uv
-INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes
+# with .pyc files: without them every process compiles what it imports, half of a cold command
+INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes --compile-bytecode
+COMPILE := $(BIN)/python -m compileall -q connector jobs models migrations __init__.py
 UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 # processes of `make test`, each with databases of its own; one where the tests were given a Neo4j
@@ -13,7 +15,7 @@ USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real bench-scale reproduce \
+.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-integrations test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real bench-scale reproduce \
   screenshots docs notebooks lock clean
 
 help: ## this list
@@ -26,7 +28,7 @@ story: $(VENV)/.demo ## the life of a model on the sample graph: drift, alarm, c
 	$(BIN)/ringfence demo --story
 
 test: lint ## the suite but for what takes minutes (test-slow), against real Neo4j, SQLite and PostgreSQL
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(USUAL_LANE)" -n $(WORKERS) --dist worksteal $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m "$(USUAL_LANE)" -n $(WORKERS) --dist worksteal --durations=25 $(ARGS)
 
 test-coverage: $(VENV)/.dev ## the same tests with the branches of the code that they reach; a third slower
 	$(BIN)/coverage erase
@@ -49,18 +51,23 @@ test-slow: $(VENV)/.dev ## the slow tests, with those that take minutes and thos
 test-statistics: $(VENV)/.dev ## the simulated sequences that make test leaves out
 	$(BIN)/python -m pytest -m statistics $(ARGS)
 
-test-wheel: $(VENV)/.dev ## wheel and sdist; the wheel's own demo and dashboard on every Python from 3.11 to 3.13 there is
+test-wheel: $(VENV)/.dev ## wheel and sdist on every Python from 3.11 to 3.13 there is: demo and dashboard, a scorer without torch; sizes and cold starts
 	$(BIN)/python -m tests.packaging.try_wheel --uv $(UV)
+
+test-integrations: $(VENV)/.dev ## the examples for Airflow, Dagster and Prefect in the real packages, each in an environment of its own
+	$(BIN)/python -m tests.integrations.run --uv $(UV) $(ARGS)
 
 test-count: $(VENV)/.dev ## how many tests each marker and each folder has
 	$(BIN)/python -m tests.count
 
-bench: $(VENV)/.bench ## a cold command, incremental pass, deletions, updates, reading, writing, a whole run, scale; SIZE=--quick for a look
-	for one in cold incremental deletions updates reach reading writing deciding fences streams run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+bench: $(VENV)/.bench ## a cold command, training, incremental pass, deletions, updates, reading, writing, a whole run, scale; SIZE=--quick for a look
+	for one in cold training incremental deletions updates reach reading writing deciding fences streams run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
 	$(BIN)/python -m benchmarks.report
 
-test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers; 5,000 hostile names
-	$(MAKE) -j2 faults-sqlite faults-postgresql
+test-faults: $(VENV)/.dev ## two thousand kills, freezes and cuts on both forms of a project (SEQUENCES=120 FORM=one); 20 late writers; 5,000 hostile names
+	rm -rf build/faults
+	-$(MAKE) -j2 faults-sqlite faults-postgresql
+	$(BIN)/python -m tests.faults.report build/faults/sqlite.json build/faults/postgresql.json
 	RINGFENCE_TEST_WRITERS_NODES=10000 RINGFENCE_TEST_HOSTILE_NAMES=5000 RINGFENCE_TEST_READS_BESIDE_WRITERS=100 \
 	  $(BIN)/pytest -q -s tests/connector/neo4j/read/test_watermark.py tests/connector/neo4j/test_quoting.py \
 	  tests/connector/neo4j/read/test_accounting.py::test_twenty_writers_at_work_cause_no_comparison_and_nothing_is_missed
@@ -68,11 +75,15 @@ test-faults: $(VENV)/.dev ## a thousand kills, freezes and cuts; 20 late writers
 bench-gds: $(VENV)/.dev ## a run beside a full cycle of GDS on the same server; fetches GDS first
 	$(BIN)/python -m benchmarks.gds $(SIZE)
 
-faults-sqlite:
-	$(BIN)/python -m tests.faults.run --faults 540 --stores sqlite
+# SEQUENCES as given; 120 where it is only the default of the other targets
+FAULT_SEQUENCES := $(if $(filter file,$(origin SEQUENCES)),120,$(SEQUENCES))
+RUN_FAULTS := $(BIN)/python -m tests.faults.run --sequences $(FAULT_SEQUENCES) $(if $(FORM),--forms $(FORM))
 
-faults-postgresql:
-	$(BIN)/python -m tests.faults.run --faults 540 --stores postgresql --controls
+faults-sqlite: ## the faults on SQLite, and the negative controls
+	$(RUN_FAULTS) --stores sqlite --json build/faults/sqlite.json
+
+faults-postgresql: ## the faults on PostgreSQL
+	$(RUN_FAULTS) --stores postgresql --controls --json build/faults/postgresql.json
 
 bench-conformal: $(VENV)/.bench ## sets and p-values beside TorchCP, MAPIE and crepes
 	$(BIN)/python -m benchmarks.conformal
@@ -105,12 +116,19 @@ notebooks: $(VENV)/.dev ## execute the notebooks of examples/ anew, each with a 
 reproduce: $(VENV)/.dev ## the paper's table and figures into docs/reproduction (DATA=folder, SEQUENCES=100)
 	OMP_NUM_THREADS=1 $(BIN)/ringfence reproduce --sequences $(SEQUENCES) $(if $(DATA),--data $(DATA)) $(ARGS)
 
-lock: $(UV) ## resolve the newest versions into the lock files (hashes, no addresses)
-	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras \
+lock: $(UV) ## resolve into the lock files (hashes, no addresses): all, the demo (trains), a scorer; UPGRADE=--upgrade for the newest
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --all-extras $(UPGRADE) \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements-dev.lock
 	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra demo --extra postgres \
 	  -c requirements-dev.lock \
 	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements.lock
+	$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra serve --extra postgres \
+	  -c requirements-dev.lock \
+	  --generate-hashes --no-emit-index-url --no-annotate --no-header -o requirements-scorer.lock
+	for one in airflow dagster prefect; do \
+	  $(UV) pip compile examples/$$one/requirements.in --quiet --universal --python-version 3.11 $(UPGRADE) \
+	    --generate-hashes --no-emit-index-url --no-annotate --no-header -o examples/$$one/requirements.lock || exit 1; \
+	done
 
 clean: ## remove the environment and everything built
 	rm -rf $(VENV) build dist *.egg-info .coverage* .mypy_cache .ruff_cache .pytest_cache .hypothesis
@@ -125,12 +143,14 @@ $(VENV)/.demo: $(UV) requirements.lock pyproject.toml
 	@echo "installing ringfence and the embedded Neo4j's parts (torch is large: minutes on a slow line)"
 	@test -e $(VENV)/.dev || $(INSTALL) -r requirements.lock
 	@$(UV) pip install --quiet --no-deps -e .
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.dev: $(UV) requirements-dev.lock pyproject.toml
 	@echo "installing ringfence with everything its tests need"
 	@$(INSTALL) -r requirements-dev.lock
 	@$(UV) pip install --quiet --no-deps -e .
+	@$(COMPILE)
 	@touch $@
 
 # TorchCP's own requirements need a compiler; the part that is compared needs none of them.

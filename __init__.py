@@ -1,4 +1,4 @@
-"""ringfence: prediction sets of known strength for every new node in a Neo4j graph."""
+"""ringfence: the classes each new node of a Neo4j graph could be, with a guaranteed miss rate."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from ringfence.jobs.project.api import Project
+    from ringfence.jobs.python_api.project import Project
 
 try:
     __version__ = version("ringfence")
@@ -26,6 +26,6 @@ def open(path: str | Path | None = None) -> Project:
     Its methods are the commands (`train`, `score`, `audit`); `coverage`, `runs`, `sets`,
     `worklist`, `explain` and `query` come back as pandas frames, and `figure` as plotly's.
     """
-    from ringfence.jobs.project.api import open_project
+    from ringfence.jobs.python_api.project import open_project
 
     return open_project(path)

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.measuring import cpu_seconds, keep, show
 from ringfence.connector.store.tallies import COUNTS, QUANTITIES, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing.coverage import coverage_rows
 
 EVALUATED = 100
@@ -38,7 +38,7 @@ def _tally(seq: int, rng: np.random.Generator) -> Tally:
         for power in (1, 2)
     }
     strata = tuple(
-        Stratum(120 + 20 * place, 120.0 + 20 * place, 0.1, int(nodes), int(nodes))
+        StratumCounts(120 + 20 * place, 120.0 + 20 * place, 0.1, int(nodes), int(nodes))
         for place, nodes in enumerate(rng.multinomial(known, [1 / 3] * 3))
     )
     return Tally(seq, "m", "auto", "APS", 0.1, "{}", 420, 420.0, "", counts, sums, strata=(strata,),

@@ -1,5 +1,10 @@
 """What a cold command costs: a process of its own, from its start to its end, with nothing new.
 
+Every command is run in two states of the bytecode: `compiled` has all `.pyc` files, as after `make
+demo`, `make test` and in the container; `from source` has none and may write none, as in an
+image that was installed without them and is read-only: each process then compiles every
+module that it imports. Both states have a cache folder of their own (PYTHONPYCACHEPREFIX).
+
     python -m benchmarks.cold [--quick] [--before FOLDER]
 
 A small graph in an embedded Neo4j is scored once, by a project with the default score (DAPS) and by
@@ -41,6 +46,7 @@ MAIN_OF_ANY_VERSION = (
     "main()",
 )
 BASE = "import torch + PyG"
+FROM_SOURCE = ", from source"
 IMPORTS = ("-W", "ignore", "-c", "import torch, torch_geometric.nn")
 
 
@@ -100,13 +106,24 @@ def measure_rounds(commands: dict[str, Command], rounds: int) -> Iterator[list[d
         yield [row_of(name, spent) for name in spent]
 
 
+def bytecode_states(environment: dict[str, str], home: Path) -> dict[str, dict[str, str]]:
+    """Return the environment of each state, by what it adds to a command's name."""
+    bare = {name: v for name, v in environment.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    written, empty = str(home / "bytecode"), str(home / "no-bytecode")
+    source = {"PYTHONPYCACHEPREFIX": empty, "PYTHONDONTWRITEBYTECODE": "1"}
+    return {"": bare | {"PYTHONPYCACHEPREFIX": written}, FROM_SOURCE: bare | source}
+
+
 def row_of(name: str, spent: dict[str, list[tuple[float, float]]]) -> dict[str, Any]:
-    found, base = spent[name], spent[BASE]
+    state = FROM_SOURCE if name.endswith(FROM_SOURCE) else ""
+    found, base = spent[name], spent[BASE + state]
     ratios = [cpu / of_base for (cpu, _), (of_base, _) in zip(found, base, strict=True)]
-    row = {"command": name, "cpu_seconds": median(cpu for cpu, _ in found),
+    row = {"command": name.removesuffix(FROM_SOURCE),
+           "bytecode": "from source" if state else "compiled",
+           "cpu_seconds": median(cpu for cpu, _ in found),
            "x_imports": median(ratios), "peak_mb": median(mb for _, mb in found),
            "rounds": len(found)}  # fmt: skip
-    if before := spent.get(f"{name.partition(',')[0]}, before"):
+    if not state and (before := spent.get(f"{name.partition(',')[0]}, before")):
         pairs = list(zip(found, before, strict=True))
         row["of_before"] = median(now / then for (now, _), (then, _) in pairs)
         row["mb_of_before"] = median(now / then for (_, now), (_, then) in pairs)
@@ -163,20 +180,28 @@ def main() -> None:
         home = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         server = stack.enter_context(embedded.running(home / "neo4j"))
         clean = {k: v for k, v in os.environ.items() if not k.startswith("RINGFENCE_")}
-        environment = clean | {"RINGFENCE_NEO4J_PASSWORD": server.password}
+        states = bytecode_states(clean | {"RINGFENCE_NEO4J_PASSWORD": server.password}, home)
+        environment = states[""]
         folder = prepare(home, server.uri, environment)
         beside = prepare(home, server.uri, environment, "APS")
-        commands: dict[str, Command] = {BASE: ([sys.executable, *IMPORTS], home, environment)}
-        commands["score, APS"] = ([sys.executable, *MAIN, "score"], beside, environment)
-        for verb in ("score", "audit", "status", "--help"):
-            commands[verb] = ([sys.executable, *MAIN, verb], folder, environment)
+        commands: dict[str, Command] = {}
+        for state, variables in states.items():
+            commands[BASE + state] = ([sys.executable, *IMPORTS], home, variables)
+            commands["score, APS" + state] = ([sys.executable, *MAIN, "score"], beside, variables)
+            for verb in ("score", "audit", "status", "--help"):
+                commands[verb + state] = ([sys.executable, *MAIN, verb], folder, variables)
+        for command in commands.values():  # once, so that what is imported is compiled
+            spend(*command)
         if given.before:
             other = stack.enter_context(embedded.running(home / "neo4j-before"))
-            earlier = {"PYTHONPATH": str(given.before), "RINGFENCE_NEO4J_PASSWORD": other.password}
-            own = prepare_earlier(home, other.uri, clean | earlier)
+            earlier = environment | {
+                "PYTHONPATH": str(given.before),
+                "RINGFENCE_NEO4J_PASSWORD": other.password,
+            }
+            own = prepare_earlier(home, other.uri, earlier)
             for verb in ("score", "status", "--help"):
                 command = [sys.executable, *MAIN_OF_ANY_VERSION, verb]
-                commands[f"{verb}, before"] = (command, own, clean | earlier)
+                commands[f"{verb}, before"] = (command, own, earlier)
         idle = scheduler_mb(folder, environment)
         profile = import_profile("ringfence.jobs.scoring.score")
         show(profile)

@@ -36,12 +36,12 @@ from ringfence.connector.mirror.key_index import Keys
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
 from ringfence.connector.store import migrate, predictions
+from ringfence.connector.store.audit_chain.float_json import compiled_json_rows
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import insert_predictions
 from ringfence.connector.store.queries.sizes import table_sizes
 from ringfence.connector.store.tables import prediction
-from ringfence.connector.store.trail.number_texts import compiled_row_texts
 from tests.faults.servers import postgres
 from tests.stores import open_at
 
@@ -154,7 +154,7 @@ def measure(nodes: int, way: str, name: str) -> dict[str, Any]:
                 server = server_cpu_seconds(connection) - begun
             return digest
 
-        compiled_row_texts(np.zeros((1, 1)))  # a run has numba from its forward pass
+        compiled_json_rows(np.zeros((1, 1)))  # a run has numba from its forward pass
         gc.collect()
         reset_peak()
         before = resident_mb()

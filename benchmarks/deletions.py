@@ -89,8 +89,7 @@ def measure(nodes, relationships, width, attachment, names):
 def measure_mirror(nodes, degree):
     """A run of the mirror alone: load, 1,000 nodes deleted and 1,000 changed, save."""
     from benchmarks.scale import fill, link
-    from ringfence.connector.mirror import create, load, save
-    from ringfence.connector.neo4j.read.columns import NodeBlock
+    from ringfence.connector.mirror import NodeBlock, create, load, save
 
     rng = np.random.default_rng(1)
     with tempfile.TemporaryDirectory() as name:

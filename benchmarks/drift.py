@@ -32,7 +32,8 @@ from ringfence.models.conformal.evaluate import degrees
 from ringfence.models.networks import GCN
 from ringfence.models.sample.drift import DriftingGraph, drifting_graph
 from ringfence.models.scores import aps, daps, raps, softmax64
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 ALPHA = 0.1
 
@@ -107,9 +108,13 @@ def graph_sequence(graph: DriftingGraph, seed: int) -> Sequence:
     x = torch.from_numpy(graph.x.astype(np.float32))
     network = GCN(graph.x.shape[1], int(graph.y.max()) + 1, hidden=32)
     trained = train(
-        network, x[rest], edges, torch.from_numpy(graph.y[rest]), torch.arange(cut),
-        torch.arange(cut, len(rest)), seed=seed, max_epochs=150, patience=20,
-    )  # fmt: skip
+        network,
+        OneLabelData(x[rest], edges),
+        TrainingTargets(
+            torch.from_numpy(graph.y[rest]), torch.arange(cut), torch.arange(cut, len(rest))
+        ),
+        TrainingOptions(seed=seed, max_epochs=150, patience=20),
+    )
     network.load_state_dict(trained.state)
     network.eval()
     u, runs = rng.random(len(graph.y)), int(graph.arrives.max())

@@ -24,7 +24,8 @@ from benchmarks.drift_replay import Sequence
 from ringfence.models.networks import MLP
 from ringfence.models.scores import aps, raps, softmax64, tps
 from ringfence.models.scores.choice import choose_score
-from ringfence.models.training.minibatch import train_in_batches
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 ALPHA = 0.1
 CALIBRATION = 2_000
@@ -87,10 +88,12 @@ def flights_scores(folder: Path, seed: int) -> ScoredFlights:
     scaled = torch.from_numpy(np.clip((x - mean) / spread, -10, 10).astype(np.float32))
     nobody = torch.empty(2, 0, dtype=torch.int64)
     network = MLP(x.shape[1], 4, hidden=64)
-    trained = train_in_batches(
-        network, scaled[rest], nobody, torch.from_numpy(y[rest]), torch.arange(cut),
-        torch.arange(cut, len(rest)), seed=seed, batch_size=512, max_epochs=30, patience=4,
-    )  # fmt: skip
+    trained = train(
+        network,
+        OneLabelData(scaled[rest], nobody),
+        TrainingTargets(torch.from_numpy(y[rest]), torch.arange(cut), torch.arange(cut, len(rest))),
+        TrainingOptions(seed=seed, batch_size=512, max_epochs=30, patience=4),
+    )
     network.load_state_dict(trained.state)
     with torch.no_grad():
         logits = network.eval()(scaled, nobody)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
-from ringfence.models.calibration.cohort import settled
+from ringfence.models.calibration.cohort import Labels, settle_runs
 from ringfence.models.calibration.window import newest
 from ringfence.models.conformal.evaluate import (
     Evaluation,
@@ -24,6 +24,8 @@ from ringfence.models.conformal.evaluate import (
     evaluate,
 )
 from ringfence.models.conformal.weights import drift_weights
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
+from ringfence.models.rules.node_ex import NODE_EX
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -171,8 +173,8 @@ def evaluate_run(
         degrees = NodeDegrees(thousandths[:n], thousandths[n:], np.array([0]))
     used = np.full((1, scores.shape[1]), level)
     promise = Promise(
-        (alpha,), "NodeEx" if mode.bands is None else "auto", used, band_nodes=mode.bands or 3.0,
-        shift=mode.by_entropy,
+        (alpha,), NODE_EX if mode.bands is None else DEGREE_BANDS, used,
+        band_nodes=mode.bands or 3.0, shift=mode.by_entropy,
     )  # fmt: skip
     return evaluate(NodeScores(true, scores[n:], true), degrees, promise, weights)
 
@@ -200,15 +202,14 @@ def _ready_runs(sequence: Sequence, run: int, cohorts: bool, first: int) -> Ints
     live = (of >= first) & (of < run)
     place = of[live] - first
 
-    def count(mask: NDArray[np.bool_]) -> Ints:
-        return np.bincount(place[mask], minlength=len(runs)).astype(np.int64)
-
     noticed = sequence.known[live] <= run
-    known = count(noticed)
+    lags = np.maximum(sequence.known[live][noticed] - of[live][noticed], 1)
     if not cohorts:
-        return runs[known > 0]
-    lags = sequence.known[live][noticed] - of[live][noticed]
-    return runs[settled(len(runs), place[noticed], lags)]
+        return runs[np.bincount(place[noticed], minlength=len(runs)) > 0]
+    labels = Labels(place[noticed], sequence.y[live][noticed], lags)
+    usual = np.bincount(sequence.y[sequence.calibration], minlength=int(sequence.y.max()) + 1)
+    evaluated = np.bincount(place, minlength=len(runs))
+    return runs[settle_runs(evaluated, labels, usual.astype(np.float64)).ready]
 
 
 def choose_calibration(sequence: Sequence, mode: Mode, joined: NDArray[np.bool_]) -> Ints:

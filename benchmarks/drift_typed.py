@@ -25,13 +25,19 @@ from benchmarks.drift_flights import CALIBRATION, FIRST_DAY, RAPS_STRONG, VALIDA
 from benchmarks.drift_replay import Sequence
 from ringfence.models.encoders import ColumnChoice, fit_table, infer_kind
 from ringfence.models.inference.graph import InferenceGraph
-from ringfence.models.inference.typed import Kept, TypedGraph, forward_typed, typed_graph
-from ringfence.models.inference.typed.plan import plan_typed
+from ringfence.models.inference.several_labels import (
+    LayerCache,
+    TypedGraph,
+    forward_typed,
+    typed_graph,
+)
+from ringfence.models.inference.several_labels.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
 from ringfence.models.scores import aps, raps, softmax64, tps
 from ringfence.models.scores.choice import choose_score
-from ringfence.models.training.typed import train_typed
+from ringfence.models.training.train import TrainingOptions, TrainingTargets
+from ringfence.models.training.train import train as train_network
 from ringfence.models.training.typed_data import select_typed
 
 ALPHA = 0.1
@@ -92,7 +98,7 @@ class TypedNetwork:
     draw: Floats
     first_day: int = FIRST_DAY
     chosen: str = "APS"
-    kept: Kept = field(default_factory=Kept)
+    kept: LayerCache = field(default_factory=LayerCache)
     rows: dict[int, Ints] = field(default_factory=dict)
     chances: dict[int, NDArray[np.float32]] = field(default_factory=dict)
 
@@ -199,11 +205,11 @@ def train(graph: FlightGraph, seed: int, flights: int, first_day: int) -> TypedN
     )
     widths = [one.shape[1] for one in features]
     network = build_typed("typed_sage", SCHEMA, widths, 4, hidden=HIDDEN, seed=seed)
-    trained = train_typed(
-        network, data, torch.from_numpy(graph.y[part]), torch.arange(cut),
-        torch.arange(cut, len(part)), classes=4, seed=seed, max_epochs=MAX_EPOCHS,
-        patience=PATIENCE,
-    )  # fmt: skip
+    targets = TrainingTargets(
+        torch.from_numpy(graph.y[part]), torch.arange(cut), torch.arange(cut, len(part))
+    )
+    options = TrainingOptions(seed=seed, max_epochs=MAX_EPOCHS, patience=PATIENCE)
+    trained = train_network(network, data, targets, options)
     network.load_state_dict(trained.state)
     with torch.no_grad():
         logits = network.eval()(*data.tensors()).numpy()[cut:]

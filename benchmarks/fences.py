@@ -68,7 +68,7 @@ def run_of(project: str) -> Any:
 
 
 def write(graph: Graph, held: Lease, project: str, blocks: list[PreparedSets]) -> None:
-    """As `jobs.scoring.apply` does, for a part of a run's blocks."""
+    """As `jobs.project.apply` does, for a part of a run's blocks."""
     run = run_of(project)
     prediction_sets.write_run(graph, held, run, CLASSES)
     for sets in blocks:

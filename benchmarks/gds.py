@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
-from benchmarks.measuring import keep, show, wall_seconds
+from benchmarks.measuring import PUBLISHED_KEY, keep, show, wall_seconds
 from benchmarks.run import KNOWN, NEW, close_known, settings_file
 from benchmarks.server import SERVER
 from ringfence.connector.neo4j import embedded
@@ -145,7 +145,11 @@ def measure(nodes: int) -> dict[str, object]:
         home = folder / "neo4j"
         import_graph(home, write_files(folder, accounts, nodes, KNOWN), files)
         with running(home, files) as server:
-            environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
+            environment = {
+                **os.environ,
+                **PUBLISHED_KEY,
+                "RINGFENCE_NEO4J_PASSWORD": server.password,
+            }
             settings = load_settings(settings_file(folder, server.uri, "sage"), environment)
             with (
                 open_workspace(settings) as workspace,

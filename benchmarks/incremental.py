@@ -43,7 +43,7 @@ from ringfence.models.inference import (
     neighbourhood,
     plan_of,
 )
-from ringfence.models.inference.graph import graph_of, incoming, with_late
+from ringfence.models.inference.graph import graph_of, in_neighbours, with_late
 from ringfence.models.inference.state import TABLE_COLUMNS
 from ringfence.models.networks import build
 
@@ -111,7 +111,7 @@ def pyg_seconds(network, name, graph, features):
     if (free := available_gb()) < needed:
         print(f"PyG's {name} would need about {needed:.0f} GB; {free:.0f} are free: left out")
         return None, None
-    near = incoming(graph, np.arange(graph.size))
+    near = in_neighbours(graph, np.arange(graph.size))
     index = torch.from_numpy(
         np.stack([near.sources.astype(np.int64), np.repeat(np.arange(graph.size), near.counts())])
     )

@@ -17,6 +17,7 @@ from ringfence.models.conformal.evaluate import (
 )
 from ringfence.models.conformal.strata import stratified_p_values
 from ringfence.models.inference import Neighbourhood
+from ringfence.models.rules.registry import rule_named
 from ringfence.models.scores import softmax64
 from ringfence.models.scores.outputs import ScoredOutputs, in_steps, score_outputs
 
@@ -43,7 +44,7 @@ class Outputs:
     def judged(self, scored: ScoredOutputs, rule: str, one_by_one: bool = False) -> Arrays:
         n = len(self.known_classes)
         known, due = scored.scores[np.arange(n), self.known_classes], scored.scores[n:]
-        promise = Promise((self.alpha,), rule)
+        promise = Promise((self.alpha,), rule_named(rule))
         if not one_by_one:
             found = evaluate(NodeScores(known, due, known), self.degrees, promise)
             return due, found.p_values, found.sets

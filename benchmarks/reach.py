@@ -20,7 +20,7 @@ import argparse
 import numpy as np
 
 from benchmarks.measuring import arriving_ends, keep, random_ends, show
-from ringfence.models.inference.graph import graph_of, incoming
+from ringfence.models.inference.graph import graph_of, in_neighbours
 from ringfence.models.inference.kernels.appnp import walk
 from ringfence.models.inference.messages import degree_scale
 
@@ -48,7 +48,7 @@ def backward_shares(graph, wanted):
     for _ in range(STEPS):
         shares.append(float(marks.mean()))
         if not marks.all():
-            marks[incoming(graph, np.flatnonzero(marks)).sources] = True
+            marks[in_neighbours(graph, np.flatnonzero(marks)).sources] = True
     return shares[::-1]
 
 
@@ -59,8 +59,8 @@ def measure(nodes, relationships, attachment, new):
     old, size = graph_of(ends, nodes), nodes + new
     graph = graph_of(np.hstack([ends, more]), size)
     origin = rng.standard_normal((size, CLASSES), dtype=np.float32)
-    before = walked(incoming(old, np.arange(nodes)), origin[:nodes])
-    after = walked(incoming(graph, np.arange(size)), origin)
+    before = walked(in_neighbours(old, np.arange(nodes)), origin[:nodes])
+    after = walked(in_neighbours(graph, np.arange(size)), origin)
     forward = [
         float((after[k][:nodes] != before[k]).any(axis=1).mean()) for k in range(1, STEPS + 1)
     ]

@@ -25,19 +25,22 @@ from typing import Any
 from benchmarks.measuring import ROOT, keep, show, wall_seconds
 from benchmarks.row_loops import WAYS
 from benchmarks.server import FEATURES, filled, running
-from ringfence.connector.mapping import GraphMapping
-from ringfence.connector.mirror import create
+from ringfence.connector.mapping import VECTOR, ColumnMapping, GraphMapping
+from ringfence.connector.mirror import CLASSIFIED, create
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.embedded import ServerOptions
-from ringfence.connector.neo4j.read.full import all_nodes, all_relationships
-from ringfence.connector.neo4j.read.sync import GraphReader
-from ringfence.connector.neo4j.read.watermark import count_nodes
+from ringfence.connector.neo4j.read.counts import count_graph
+from ringfence.connector.neo4j.read.reader import GraphReader
+from ringfence.connector.neo4j.read.whole import choose_anchors, read_all_relations
 from ringfence.jobs.samples.accounts import SAMPLE_MAPPING
 
 FLOOR_NODES = "MATCH (n:Account) RETURN sum(size(n.features)), count(n.kind), max(n.created_at)"
 FLOOR_LINKS = "MATCH (a:Account)-[:PAID]->(b:Account) RETURN sum(a.id), sum(b.id)"
 PACK = "UNWIND $rows AS row MATCH (n:Account {id: row[0]}) SET n.packed = row[1]"
-LISTS, BYTES = SAMPLE_MAPPING, replace(SAMPLE_MAPPING, features=("packed",))
+LISTS = SAMPLE_MAPPING
+BYTES = replace(
+    LISTS, nodes=(replace(LISTS.classified, columns=(ColumnMapping("packed", VECTOR),)),)
+)
 LASTING = ServerOptions(heap="1g", page_cache="512m", quick=False)
 BLOCK = 10_000
 WARM_UP_READS = 20  # before anything is timed: a lasting server has compiled what it runs
@@ -58,13 +61,15 @@ def ours(graph: Graph, mapping: GraphMapping) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         mirror = create(Path(folder), "bench", FEATURES)
         reader = GraphReader(graph, mapping, Path(folder), BLOCK, 0.0)
-        expected = count_nodes(graph, mapping)
+        counts = count_graph(graph, mapping)
+        mirror.first_read.at_targets = choose_anchors(mapping, counts)
 
         def nodes() -> None:
-            reader.add_nodes(mirror, all_nodes(graph, mapping, FEATURES, BLOCK, expected), expected)
+            blocks = reader.label(mirror, CLASSIFIED).read_all(counts.classified)
+            reader.read_label(mirror, CLASSIFIED, blocks, counts.classified)
 
         def relationships() -> None:
-            reader.add_sources(mirror, all_relationships(graph, mapping, BLOCK, expected))
+            reader.read_relations(mirror, read_all_relations(reader, mirror, counts.nodes))
             mirror.add_relationships([])
 
         return {"nodes": wall_seconds(nodes)[0], "relationships": wall_seconds(relationships)[0]}

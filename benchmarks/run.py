@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growing import EACH, Accounts, arrive, import_graph, write_files
-from benchmarks.measuring import keep, show, wall_seconds
+from benchmarks.measuring import PUBLISHED_KEY, keep, show, wall_seconds
 from benchmarks.server import SERVER
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.neo4j import embedded
@@ -58,7 +58,7 @@ def measure(nodes: int, network: str, scores: list[str], each: int) -> list[dict
         import_graph(home, write_files(folder, accounts, nodes, KNOWN))
         server = stack.enter_context(embedded.running(home, options=SERVER))
         graph = stack.enter_context(closing(connect(server.uri, server.user, server.password)))
-        environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
+        environment = {**os.environ, **PUBLISHED_KEY, "RINGFENCE_NEO4J_PASSWORD": server.password}
         workspaces, trained = {}, {}
         for score in scores:
             settings = settings_file(folder / score, server.uri, network, score)

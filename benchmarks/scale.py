@@ -31,7 +31,7 @@ WIDTH, DEGREE, NEW, BLOCK = 64, 10, 1_000, 50_000
 
 
 def fill(mirror, rng, nodes):
-    from ringfence.connector.neo4j.read.columns import NodeBlock
+    from ringfence.connector.mirror import NodeBlock
 
     for start in range(0, nodes, BLOCK):
         n = min(BLOCK, nodes - start)
@@ -64,15 +64,15 @@ def sage_weights(rng: np.random.Generator, hidden: int = 64, classes: int = 10) 
 
 
 def one_size(nodes: int) -> dict[str, object]:
-    from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+    from ringfence.connector.mapping import RelationMapping, map_one_label
     from ringfence.connector.mirror import create, load, save
+    from ringfence.jobs import inference
+    from ringfence.jobs.inference.cache_state import write_state
+    from ringfence.jobs.project import memory
     from ringfence.jobs.project.model_files import SavedModel
     from ringfence.jobs.project.network_inputs import Scaling
-    from ringfence.jobs.scoring import inference
-    from ringfence.jobs.scoring.table_state import write_state
-    from ringfence.jobs.setup import memory
 
-    mapping = GraphMapping("N", "id", ("x",), True, "c", "t", "zoned", (RelationshipMapping("R"),))
+    mapping = map_one_label("N", "id", "x", "c", "t", relations=[RelationMapping(0, "R", 0)])
     weights = sage_weights(np.random.default_rng(1))
     scaling = Scaling(np.zeros(WIDTH, np.float32), np.ones(WIDTH, np.float32))
     manifest = {"network": "sage", "options": {}, "classes": [str(i) for i in range(10)]}

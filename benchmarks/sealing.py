@@ -3,9 +3,11 @@
     python -m benchmarks.sealing [--quick]
 
 The SQL side of a run and its audit (decide, apply, classes, coverage, alarms) on SQLite, once as it
-is and once with no entry, no digest and no seal, in turns on two stores; then what `ringfence
-score` checks before it begins, by the number of members, and what the Audit trail page checks each
-time, by the number of runs. CPU seconds of one thread.
+is, once with no entry, no digest and no seal, once sealed without comparing what it rests on
+(`basis_check`), and once without what its entry can be derived from again (the p-values that the
+monitor is fed with, `run_basis`), in turns on four stores; then that comparison after many runs;
+then what `ringfence score` checks before it begins, by the number of members, and what the Audit
+trail page checks each time, by the number of runs. CPU seconds of one thread.
 """
 
 from __future__ import annotations
@@ -25,6 +27,9 @@ from unittest import mock
 from benchmarks.measuring import cpu_seconds, keep, show
 from ringfence.connector.records import KnownClass, Member, Prediction
 from ringfence.connector.store import chain, coverage, labels, runs
+from ringfence.connector.store.audit_chain.basis_check import Basis
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
+from ringfence.connector.store.calibration.run_basis import MonitorInput, RunBasis
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import dumps, open_store
 from ringfence.connector.store.labels import OpenPrediction
@@ -32,7 +37,6 @@ from ringfence.connector.store.lease import acquire
 from ringfence.connector.store.models import record_model
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.runs import Decision
-from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import count_coverage
@@ -66,19 +70,37 @@ class Project:
         columns = {name: getattr(newest, name) for name in runs.RunFacts.__dataclass_fields__}
         self.facts = runs.RunFacts(**columns)
 
-    def run(self, number: int, sets: int = SETS) -> None:
+    def run(
+        self, number: int, sets: int = SETS, checked: bool = True, derivable: bool = True
+    ) -> None:
         """One run and its audit: sets, classes for half of them, coverage, alarms."""
+        if checked and sets == SETS:
+            self.check(number, counted=False)
         decided = [_set(f"s:{number}-{i}", i) for i in range(sets)]
         facts = replace(self.facts, n_evaluated=sets)
-        seq = runs.decide(self.writer, Decision(facts, decided, []))
+        news = [f"s:{number - 1}-{i}" for i in range(0, sets, 2)]  # known since the run before
+        fed = MonitorInput(tuple(news), tuple((i + 0.5) / sets for i in range(len(news))))
+        basis = RunBasis(fed) if derivable else None
+        seq = runs.decide(self.writer, Decision(facts, decided, [], basis=basis))
         runs.close_run(self.writer, seq, (), {})
         if sets == SETS:
             known = [
-                labels.judge(_open(one), KnownClass("retail"), CLASSES) for one in decided[::2]
+                labels.check_label(_open(one), KnownClass("retail"), CLASSES)
+                for one in decided[::2]
             ]
             labels.record_labels(self.writer, known)
+            if checked:
+                self.check(number, counted=True)
             coverage.record_coverage(self.writer, count_coverage(self.store, self.settings))
             raise_alarms(self.writer, self.settings)
+
+    def check(self, number: int, *, counted: bool) -> None:
+        """What a run (the one before it is answered now) or an audit compares before it decides."""
+        with self.store.at_one_moment() as store, store.reading() as connection:
+            basis = Basis(connection, "bench", self.writer.key)
+            basis.require_runs()
+            basis.require_labels(counted=counted)
+            basis.require_predictions({number + 2} if counted else {number + 1}, counted=counted)
 
 
 def _set(key: str, i: int) -> Prediction:
@@ -104,19 +126,42 @@ def unsealed():
 def measure_runs(folder: Path, pairs: int) -> dict[str, object]:
     """Runs in turns, each on its own store; the ratio is taken within a pair."""
     with_chain, without = Project(_new(folder, "with")), Project(_new(folder, "without"))
-    sealed, plain = [], []
+    unchecked, underived = Project(_new(folder, "unchecked")), Project(_new(folder, "underived"))
+    sealed, plain, trusting, before = [], [], [], []
     for number in range(pairs + 2):
         gc.collect()
         a, _ = cpu_seconds(lambda n=number: with_chain.run(n))
         with unsealed():
-            b, _ = cpu_seconds(lambda n=number: without.run(n))
+            b, _ = cpu_seconds(lambda n=number: without.run(n, checked=False, derivable=False))
+        c, _ = cpu_seconds(lambda n=number: unchecked.run(n, checked=False))
+        d, _ = cpu_seconds(lambda n=number: underived.run(n, derivable=False))
         if number >= 2:  # the first ones pay for imports and compiled statements
             sealed.append(a)
             plain.append(b)
+            trusting.append(c)
+            before.append(d)
     ratio = statistics.median(a / b for a, b in zip(sealed, plain, strict=True))
+    check = statistics.median(a / c for a, c in zip(sealed, trusting, strict=True))
+    basis = statistics.median(a / d for a, d in zip(sealed, before, strict=True))
     return {
         "what": f"run and audit, {SETS:,} sets", "size": pairs,
         "seconds": statistics.median(sealed), "without": statistics.median(plain), "ratio": ratio,
+        "unchecked": statistics.median(trusting), "check_ratio": check,
+        "underived": statistics.median(before), "derived_ratio": basis,
+    }  # fmt: skip
+
+
+def measure_basis(folder: Path, count: int) -> dict[str, object]:
+    """What one run compares after many runs of 1,000 sets, half of them of known class."""
+    project = Project(_new(folder, f"basis-{count}"))
+    for number in range(count):
+        project.run(number, checked=False)
+    counting, _ = cpu_seconds(lambda: count_coverage(project.store, project.settings), rounds=3)
+    score, _ = cpu_seconds(lambda: project.check(count - 1, counted=False), rounds=3)
+    audit, _ = cpu_seconds(lambda: project.check(count - 1, counted=True), rounds=3)
+    return {
+        "what": "rows that a run rests on, after runs", "size": count,
+        "seconds": score, "audit": audit, "counting": counting,
     }  # fmt: skip
 
 
@@ -160,6 +205,7 @@ def main() -> None:
         work += [
             lambda n=n: measure_start(folder, n) for n in (10_000, *([] if quick else [10**6]))
         ]
+        work += [lambda n=n: measure_basis(folder, n) for n in (10, *([] if quick else [100]))]
         work += [lambda n=n: measure_trail(folder, n) for n in (100, *([] if quick else [10_000]))]
         for one in work:
             rows.append(one())

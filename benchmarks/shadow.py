@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
-from benchmarks.measuring import keep, show
+from benchmarks.measuring import PUBLISHED_KEY, keep, show
 from benchmarks.run import KNOWN, NEW, close_known, one_batch, settings_file, total_cpu
 from benchmarks.server import SERVER
 from ringfence.connector.neo4j import embedded
@@ -46,7 +46,7 @@ def measure(nodes: int, pairs: int, seconds: float) -> dict[str, Any]:
         import_graph(home, write_files(folder, accounts, nodes, KNOWN))
         server = stack.enter_context(embedded.running(home, options=SERVER))
         graph = stack.enter_context(closing(connect(server.uri, server.user, server.password)))
-        environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
+        environment = {**os.environ, **PUBLISHED_KEY, "RINGFENCE_NEO4J_PASSWORD": server.password}
         settings = settings_file(folder / "project", server.uri, "GCN", "DAPS")
         text = settings.read_text(encoding="utf-8")
         settings.write_text(text.replace("[model]", "[model]\nholdout = 0.0"), encoding="utf-8")

@@ -43,7 +43,7 @@ RETURN e.key AS evaluated,
 def fill(graph: Graph, mapping: GraphMapping, seq: int, first: int, nodes: int) -> None:
     graph.run("CREATE (:RingfenceRun {id: $run, project: $project})",
               run=run_id(PROJECT, seq), project=PROJECT)  # fmt: skip
-    query = FILL.replace("LABEL", mapping.label).replace("KEY", mapping.key)
+    query = FILL.replace("LABEL", mapping.classified.label).replace("KEY", mapping.classified.key)
     for start in range(first, first + nodes, 10_000):
         last = min(start + 10_000, first + nodes) - 1
         graph.run(query, run=run_id(PROJECT, seq), project=PROJECT, first=start, last=last)

@@ -28,7 +28,8 @@ from benchmarks.server import SERVER
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.driver import connect
-from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.neo4j.read.reader import GraphReader
+from ringfence.connector.neo4j.read.sync import sync_mirror
 from ringfence.jobs.config.load import load as load_settings
 from ringfence.jobs.samples.accounts import sample_toml
 
@@ -47,7 +48,7 @@ def measure(nodes: int, rounds: int) -> list[dict[str, Any]]:
         ):
             config.write_text(sample_toml(server.uri, "bench"), encoding="utf-8")
             mapping = load_settings(config).mapping()
-            key, label = mapping.key, mapping.label
+            key, label = mapping.classified.key, mapping.classified.label
             graph.run(f"CREATE CONSTRAINT IF NOT EXISTS FOR (n:{label}) REQUIRE n.{key} IS UNIQUE")
             reader = GraphReader(graph, mapping, folder / "mirror", 10_000, 5.0)
             mirrors.save(sync_mirror(reader).mirror, reader.folder)

@@ -29,12 +29,12 @@ import numpy as np
 from sqlalchemy import text
 
 from benchmarks.measuring import RESULTS, keep, show
-from ringfence.connector.key_texts import KeyColumn
+from ringfence.connector.key_column import KeyColumn
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Label, Member, RunFacts
 from ringfence.connector.store import labels, migrate, predictions, runs
+from ringfence.connector.store.calibration.calibration_digest import seal_by_text
 from ringfence.connector.store.calibration.joined import run_counts
-from ringfence.connector.store.calibration.joined_seal import seal_by_text
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lease import acquire, release
@@ -46,8 +46,9 @@ from ringfence.connector.store.retention.old_runs import old_runs
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.tallies import tallies
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet, choose_calibration
 from ringfence.jobs.scoring.calibration.eligibility import Eligibility
-from ringfence.jobs.scoring.calibration.living_set import LivingSet, choose_calibration
+from ringfence.models.calibration.sets.window_set import WINDOW
 from tests.faults.servers import postgres
 from tests.stores import open_at
 
@@ -145,10 +146,10 @@ def questions(store: Store, writer: Writer) -> dict[str, Callable[[], Any]]:
     }
 
 
-def _choose(store: Store) -> LivingSet:
+def _choose(store: Store) -> CalibrationSet:
     return choose_calibration(
         [Member("i:1", "calibration", 0)], KnownNodes(store, "bench", "m"),
-        run_counts(store, "bench"), NAMES, calibration_set="window", window_nodes=5_000,
+        run_counts(store, "bench"), NAMES, kind=WINDOW, window_nodes=5_000,
         promised=(), eligible=Eligibility("m"),
     )  # fmt: skip
 

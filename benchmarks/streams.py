@@ -13,17 +13,23 @@ from __future__ import annotations
 
 import argparse
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from benchmarks.measuring import keep, show
 from benchmarks.server import running
+from ringfence.connector.mirror import CLASSIFIED, create
 from ringfence.connector.neo4j.bolt import READ_ACCESS
 from ringfence.connector.neo4j.driver import Graph
-from ringfence.connector.neo4j.read import full
+from ringfence.connector.neo4j.read import nodes as reading
+from ringfence.connector.neo4j.read import streams
 from ringfence.connector.neo4j.read.id_ranges import IdRange
+from ringfence.connector.neo4j.read.reader import GraphReader
+from ringfence.connector.neo4j.read.whole import read_all_relations
 from tests.connector.neo4j.read.things import FILL, MAPPING
 
 RANGES, ROWS, SILENCE = 400, 7, 20.0
@@ -73,18 +79,22 @@ def main() -> None:
     given = parser.parse_args()
     told: dict[str, Any] = {"way": "with BEGIN" if given.begin else "as it is"}
     minutes = 0.2 if given.quick else given.minutes
-    full.MIN_NODES_FOR_STREAMS, full.id_ranges = 0, tiny_ranges
-    with running() as (graph, _):
+    streams.MIN_NODES_FOR_STREAMS, reading.id_ranges = 0, tiny_ranges
+    with running() as (graph, _), tempfile.TemporaryDirectory() as folder:
         graph.run(FILL)
         counted = Counted(graph, given.begin)
         graph.stream = counted.stream  # type: ignore[method-assign]
+        reader = GraphReader(graph, MAPPING, Path(folder), ROWS, 0.0)
+        mirror = create(reader.folder, "streams", width=2)
+        mirror.first_read.at_targets = (False,) * len(MAPPING.relations)
         end = time.monotonic() + 60 * minutes
         watch = threading.Thread(target=end_when_silent, args=(counted, told), daemon=True)
         watch.start()
         while time.monotonic() < end:
-            nodes = sum(len(one.keys) for one in full.all_nodes(graph, MAPPING, 2, ROWS, 200))
+            label = reader.label(mirror, CLASSIFIED)
+            nodes = sum(len(block.keys) for block in label.read_all(200))
             links = sum(
-                len(one.targets) for one in full.all_relationships(graph, MAPPING, ROWS, 200)
+                len(block.targets) for block, _ in read_all_relations(reader, mirror, [200])
             )
             if (nodes, links) != (200, 400):
                 raise SystemExit(f"{nodes} nodes and {links} relationships were read")

@@ -40,8 +40,10 @@ from ringfence.models.conformal.evaluate import (
 )
 from ringfence.models.conformal.strata import Stratum
 from ringfence.models.networks import GCN
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
 from ringfence.models.scores import aps, daps, softmax64, tps
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 ALPHA = 0.1
 START, BATCHES = 0.4, 10
@@ -97,9 +99,13 @@ def _trained(data: Dataset, x: torch.Tensor, edges: Ints, learnt: Ints, seed: in
     both = torch.from_numpy(np.concatenate([inner, inner[::-1]], axis=1))
     network, cut = GCN(x.shape[1], int(data.y.max()) + 1, hidden=64), len(learnt) * 3 // 4
     trained = train(
-        network, x[learnt], both, torch.from_numpy(data.y[learnt]), torch.arange(cut),
-        torch.arange(cut, len(learnt)), seed=seed, max_epochs=200, patience=30,
-    )  # fmt: skip
+        network,
+        OneLabelData(x[learnt], both),
+        TrainingTargets(
+            torch.from_numpy(data.y[learnt]), torch.arange(cut), torch.arange(cut, len(learnt))
+        ),
+        TrainingOptions(seed=seed, max_epochs=200, patience=30),
+    )
     network.load_state_dict(trained.state)
     return network.eval()
 
@@ -116,7 +122,7 @@ def _sets(
     if way == "untouched":
         kept = ~touched[known]
         known, of = known[kept], NodeDegrees(of.calibration[kept], of.due, of.counts)
-    promise = Promise((ALPHA,), "auto")
+    promise = Promise((ALPHA,), DEGREE_BANDS)
     strata = rule_strata(promise, of)
     if way == "split":
         strata = [half for one in strata for half in _halves(one, touched[known], touched[due])]

@@ -26,8 +26,8 @@ from benchmarks.measuring import keep, show
 from ringfence.connector.mirror.adjacency import Adjacency
 from ringfence.models.encoders import ColumnChoice, fit_table, infer_kind
 from ringfence.models.inference.graph import UNKNOWN_BASE, InferenceGraph, RemovedEntries
-from ringfence.models.inference.typed import Kept, forward_typed, typed_graph
-from ringfence.models.inference.typed.plan import plan_typed
+from ringfence.models.inference.several_labels import LayerCache, forward_typed, typed_graph
+from ringfence.models.inference.several_labels.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import Relation, TypedSchema
 from ringfence.models.training.typed_data import select_typed
@@ -179,7 +179,7 @@ def measure(given, folder):
     flights = np.flatnonzero(labels == 0)
     calibration = np.random.default_rng(0).choice(flights[: len(flights) // 2], CALIBRATION, False)
     first = len(labels) - given.rounds * given.new
-    grown, kept = Growing(folder, labels, edges, first), Kept()
+    grown, kept = Growing(folder, labels, edges, first), LayerCache()
     start = forward_typed(plan, grown.graph(), features, calibration, kept)
     warm_up(plan, grown.graph(), features, calibration)
     layers = pyg_layers(network) if given.pyg else []
@@ -227,7 +227,7 @@ def measure(given, folder):
 
 def warm_up(plan, graph, features, calibration):
     """Let kernels compile, untimed."""
-    own = Kept()
+    own = LayerCache()
     for rows in (calibration[:50], calibration[:100]):
         forward_typed(plan, graph, features, rows, own)
         forward_typed(plan, graph, features, rows)

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.measuring import cpu_seconds, keep, show, wall_seconds
+from benchmarks.measuring import PUBLISHED_KEY, cpu_seconds, keep, show, wall_seconds
 from benchmarks.server import SERVER, running
 from ringfence.connector.neo4j.migrate import create_user_indexes
 from ringfence.connector.neo4j.write.bulk import create_nodes, create_relationships
@@ -50,7 +50,7 @@ def measure(nodes: int, network: str) -> dict[str, Any]:
         )
         text = text.replace("sqlite:///.ringfence/audit.db", f"sqlite:///{folder / 'audit.db'}")
         (folder / "ringfence.toml").write_text(text, encoding="utf-8")
-        environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": password}
+        environment = {**os.environ, **PUBLISHED_KEY, "RINGFENCE_NEO4J_PASSWORD": password}
         settings = load_settings(folder / "ringfence.toml", environment)
         with open_workspace(settings) as workspace:
             run_migrations(workspace)

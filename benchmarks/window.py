@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.growing import Accounts, arrive, import_graph, write_files
-from benchmarks.measuring import keep, show
+from benchmarks.measuring import PUBLISHED_KEY, keep, show
 from benchmarks.run import KNOWN, NEW, close_known, one_batch, settings_file, total_cpu
 from benchmarks.server import SERVER
 from ringfence.connector.neo4j import embedded
@@ -53,7 +53,7 @@ def measure(nodes: int, measured: int) -> list[dict[str, Any]]:
         import_graph(home, write_files(folder, accounts, nodes, KNOWN))
         server = stack.enter_context(embedded.running(home, options=SERVER))
         graph = stack.enter_context(closing(connect(server.uri, server.user, server.password)))
-        environment = {**os.environ, "RINGFENCE_NEO4J_PASSWORD": server.password}
+        environment = {**os.environ, **PUBLISHED_KEY, "RINGFENCE_NEO4J_PASSWORD": server.password}
         projects: dict[str, Workspace] = {}
         for mode, lines in MODES.items():
             path = settings_file(folder / mode, server.uri, "GCN", "DAPS")

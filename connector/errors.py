@@ -1,8 +1,8 @@
 """Everything ringfence raises on purpose.
 
 RingfenceError
-├── ConfigError        the file or the environment says something that can't be
-├── ServerError        Neo4j can't be reached, started or talked to
+├── ConfigError        a setting in the file or the environment is invalid
+├── ServerError        Neo4j can't be reached, started or used
 ├── GraphError         the graph is reachable, but isn't as the configuration says
 ├── StoreError         the SQL audit store can't be used
 │   ├── LeaseHeld      another process works on this project now
@@ -48,11 +48,11 @@ class RingfenceError(Exception):
 
 
 class ConfigError(RingfenceError):
-    """The file or the environment says something that can't be."""
+    """A setting in the file or the environment is invalid."""
 
 
 class ServerError(RingfenceError):
-    """Neo4j can't be reached, started or talked to."""
+    """Neo4j can't be reached, started or used."""
 
 
 class GraphError(RingfenceError):

@@ -1,4 +1,4 @@
-"""Named places in a run. Nothing happens there; the fault harness puts its kills and freezes in.
+"""Named places in a run where the fault harness injects kills and freezes; otherwise no-ops.
 
 A harness replaces `reach` in its own worker process before it starts a run.
 """
@@ -26,6 +26,8 @@ NAMES = (
 )
 ROTATION_NAMES = ("next key written", "key rotated")
 """Places of `ringfence rekey`, which no run reaches."""
+SIGNING_KEY_NAMES = ("next signing key written", "signing key recorded")
+"""Places of `ringfence key new`, which no run reaches."""
 PROMOTION_NAMES = ("before promotion", "inside promotion", "promoted")
 """Places of `ringfence promote` and `ringfence rollback`, which no run reaches."""
 SHADOW_NAMES = ("before shadow", "inside shadow")
@@ -36,6 +38,7 @@ RETENTION_NAMES = ("before removal", "inside removal", "removed")
 
 
 def reach(name: str) -> None:
-    """Tell the fault harness, where one listens, that the run is at the place called `name`."""
-    if name not in NAMES + ROTATION_NAMES + PROMOTION_NAMES + SHADOW_NAMES + RETENTION_NAMES:
+    """Tell the fault harness, if there is one, that the run has reached the place `name`."""
+    verbs = ROTATION_NAMES + SIGNING_KEY_NAMES + PROMOTION_NAMES + RETENTION_NAMES
+    if name not in NAMES + SHADOW_NAMES + verbs:
         raise ValueError(f"{name!r} is no fault point")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.key_texts import key_order, keys_at
+from ringfence.connector.key_column import key_order, keys_at
 from ringfence.connector.records import Prediction
 
 __all__ = ["FurtherSet", "FurtherSizes", "PredictionTable", "count_sizes"]
@@ -21,7 +21,8 @@ class PredictionTable:
 
     class_names [classes] in the model's order · sets bool, p_values and scores float64
     [n, classes] · degrees int64 [n] · bands [n]: the stratum that each was judged in, or None for
-    all of them in the stratum "".
+    all of them in the stratum "" · created_ns int64 [n] · evidence uint8 [n, bytes]: digests of
+    what was read of each node.
     """
 
     keys: Sequence[str]
@@ -31,6 +32,8 @@ class PredictionTable:
     scores: NDArray[np.float64]
     degrees: NDArray[np.int64]
     bands: Sequence[str | None] | None = None
+    created_ns: NDArray[np.int64] | None = None
+    evidence: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -46,7 +49,20 @@ class PredictionTable:
             self.scores[rows],
             self.degrees[rows],
             None if bands is None else [bands[row] for row in rows.tolist()],
+            None if self.created_ns is None else self.created_ns[rows],
+            None if self.evidence is None else self.evidence[rows],
         )
+
+    def creation_times(self) -> Sequence[int | None]:
+        """Return the creation times, None where they were not read."""
+        return [None] * len(self) if self.created_ns is None else self.created_ns.tolist()
+
+    def evidence_texts(self) -> Sequence[str | None]:
+        """Return the digests of what was read, in hexadecimal; None where there are none."""
+        if self.evidence is None:
+            return [None] * len(self)
+        text, step = self.evidence.tobytes().hex(), 2 * self.evidence.shape[1]
+        return [text[at : at + step] for at in range(0, len(text), step)]
 
     def blocks_by_key(self, size: int) -> Iterator[PredictionTable]:
         """Yield all rows in the order of their keys, at most `size` at a time."""
@@ -58,10 +74,11 @@ class PredictionTable:
         names = np.array(self.class_names, object)
         bands = [""] * len(self) if self.bands is None else self.bands
         columns = (self.keys, self.sets, self.p_values.tolist(), self.scores.tolist())
+        identities = self.creation_times(), self.evidence_texts()
         return [
-            Prediction(key, tuple(names[inside]), tuple(p), tuple(s), degree, band)
-            for key, inside, p, s, degree, band in zip(
-                *columns, self.degrees.tolist(), bands, strict=True
+            Prediction(key, tuple(names[inside]), tuple(p), tuple(s), *others)
+            for key, inside, p, s, *others in zip(
+                *columns, self.degrees.tolist(), bands, *identities, strict=True
             )
         ]
 
@@ -98,7 +115,7 @@ class FurtherSizes:
         for rows in _rows_by_key(self.keys, size) if alphas else ():
             yield {
                 "node_key": [
-                    key for one in keys_at(self.keys, rows) for key in [one] * len(alphas)
+                    key for node_key in keys_at(self.keys, rows) for key in [node_key] * len(alphas)
                 ],
                 "alpha": alphas * len(rows),
                 "size": self.sizes[np.ix_(by_alpha, rows)].T.reshape(-1).tolist(),
@@ -117,6 +134,6 @@ def count_sizes(predictions: PredictionTable | Sequence[Prediction]) -> dict[int
     if isinstance(predictions, PredictionTable):
         each = predictions.sets.sum(axis=1)
     else:
-        each = np.array([one.size for one in predictions], np.int64)
+        each = np.array([prediction.size for prediction in predictions], np.int64)
     sizes, counts = np.unique(each, return_counts=True)
     return dict(zip(sizes.tolist(), counts.tolist(), strict=True))

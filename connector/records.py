@@ -1,4 +1,4 @@
-"""The records that cross the rooms' borders: run, prediction, label, coverage row, alarm, entry.
+"""The records that cross the rooms' borders: run, prediction, label, coverage row, chain entry.
 
 `connector.store.rows` makes them from the SQL rows of the same columns; scoring, auditing, pages,
 reports and tests use them as they are. JSON columns are decoded, times are integer nanoseconds
@@ -7,15 +7,18 @@ since 1970, and a threshold of None is -infinity: nothing can be excluded.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 Role = Literal["train", "validation", "calibration", "holdout"]
 ROLES: tuple[Role, ...] = get_args(Role)
 RunState = Literal["decided", "applied"]
 CorrectionReason = Literal["corrected", "withdrawn", "another node"]
-Slice = Literal["run", "window", "total", "class", "group"]
+NamedSlice = Literal["class", "group"]
+Slice = Literal["run", "window", "total", "sample"] | NamedSlice
+NAMED_SLICES: tuple[NamedSlice, ...] = ("class", "group")
+"""Slices with a row per name. Their rows are at the last run of a model's terms only."""
 NO_OPTIONS = "{}"
 UNREADABLE = "unreadable"
 """Kind of a chain entry whose body is no JSON object any more."""
@@ -23,13 +26,14 @@ UNREADABLE = "unreadable"
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What a scoring run knows of itself when it decides; the store adds number, state and times.
+    """What a scoring run records of itself when it decides; the store adds number, state and times.
 
     `calibration_scores` are quantiles of the calibration scores on the graph of this run, `watch`
     the state of the exchangeability monitor after it, as JSON values; `options` are the other
     settings that shaped the sets, where they are not the defaults, as canonical JSON. `alphas` and
     `level` are None in runs of versions that had one alpha and no adaptive level, `lowest_level`
-    where the graph shows the classes of the set alone; `n_thresholds` where there is one.
+    where the graph shows the classes of the set alone; `n_thresholds` where there is one. `lists`
+    are the facts of the run's lists as JSON values (`ListFacts`), None where it decided none.
     """
 
     started_ns: int
@@ -68,6 +72,7 @@ class RunFacts:
     weights: str = "none"
     shift: Mapping[str, Any] | None = None
     mean_size_naive: float | None = None
+    lists: Sequence[Mapping[str, Any]] | None = None
 
     @property
     def all_alphas(self) -> tuple[float, ...]:
@@ -115,6 +120,8 @@ class Prediction:
     scores: tuple[float, ...]
     degree: int
     band: str | None = None
+    created_ns: int | None = None  # or when a run saw it first; None: of an older version
+    evidence: str | None = None  # a digest of what was read
 
     @property
     def size(self) -> int:
@@ -127,7 +134,8 @@ class StoredPrediction(Prediction):
     """A prediction as SQL holds it, with the class when it is known.
 
     `unseen` says that the model never saw such a class; `in_graph` is False where the node had left
-    before its set reached the graph.
+    before its set reached the graph; `sampled` that the run drew it for the audit sample. `lists`
+    are those that the node is on, with the smallest promised share at which it would be listed.
     """
 
     project: str
@@ -138,6 +146,8 @@ class StoredPrediction(Prediction):
     covered: bool | None
     covered_naive: bool | None
     unseen: bool | None
+    sampled: bool = False
+    lists: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,8 +283,8 @@ class JoinedNode:
 class KnownNode:
     """An evaluated node of known class: when the class was noticed, and the run it joined by.
 
-    `role` is what the node was in the training of the version that asks; None where it took no
-    part, as every node that was evaluated and had no class yet.
+    `role` is what the node was in the training of the version in question; None if it took no part,
+    like every node that was evaluated and had no class yet.
     """
 
     node_key: str
@@ -297,7 +307,7 @@ class RunCount:
 
 @dataclass(frozen=True, slots=True)
 class KnownClass:
-    """A class as the graph has it now, and when it came to be there, where the graph knows."""
+    """A class as the graph has it now, and when it was set, if the graph has that time."""
 
     class_: str
     happened_ns: int | None = None
@@ -341,29 +351,6 @@ class RejectedNode:
 
 
 @dataclass(frozen=True, slots=True)
-class AlarmState:
-    """What one alarm rule says now, and since when."""
-
-    rule: str
-    state: str
-    words: str
-    since_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class AlarmEvent:
-    """A change of an alarm's state; `delivered` names the channels that have taken it."""
-
-    n: int
-    at_ns: int
-    rule: str
-    was: str
-    state: str
-    words: str
-    delivered: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class ChainEntry:
     """An entry of the audit chain; `body` is the canonical JSON text that is sealed.
 
@@ -390,6 +377,8 @@ class ChainEntry:
 
     @property
     def actor(self) -> str:
-        """Who wrote it: verb, host and process; empty in entries of the first version."""
-        actor = self.facts.get("actor")
-        return f"{actor['verb']} on {actor['host']}, process {actor['process']}" if actor else ""
+        """Who wrote it: verb, user, host and process; empty in entries of the first version."""
+        actor = self.facts.get("actor") or {}
+        where = actor and f"{actor['host']}, process {actor['process']}"
+        user = f" by {actor['user']}" if actor.get("user") else ""  # older entries name none
+        return f"{actor['verb']}{user} on {where}" if actor else ""

@@ -1,1 +1,1 @@
-"""What happens when: train, score, audit, configuration, command line."""
+"""The workflows: train, score, audit, configuration, command line."""

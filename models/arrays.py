@@ -1,7 +1,7 @@
-"""The way from what a caller has to numpy arrays, and back.
+"""Conversion of a caller's values to numpy arrays, and back.
 
 Everything is computed on numpy arrays. A caller who passes torch tensors gets tensors back; torch
-is never imported for that, since whoever has a tensor has imported it.
+is never imported for that, since a caller who has a tensor has imported it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def as_probabilities(values: Any) -> Array:
 
 
 def check_probabilities(array: Array) -> None:
-    """Refuse what is no probability: NaN, below 0, above 1 by more than rounding."""
+    """Refuse values that are not probabilities: NaN, below 0, above 1 by more than rounding."""
     if array.size and not (array.min() >= 0.0 and array.max() <= 1.001):
         refuse_probabilities(array)
 

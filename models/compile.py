@@ -1,4 +1,4 @@
-"""Compilation with a cache on disk where there is a place for one, and without elsewhere.
+"""Compilation by numba, with a cache on disk if a folder for one can be written.
 
 numba is imported by the first call of a compiled function, and not before: it costs a CPU second
 and 60 MB, which a run that finds nothing new need not pay.
@@ -34,12 +34,12 @@ def inlined(function: Function) -> Function:
 
 
 def released(function: Function) -> Function:
-    """Compile a function that gives Python's lock away, so that threads run it side by side."""
+    """Compile a function that releases the GIL, so that threads run it in parallel."""
     return _later(function, "never", nogil=True)
 
 
 def lowered(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a function say which machine code a call of it becomes (an intrinsic of numba).
+    """Register a function that emits the machine code of its calls (a numba intrinsic).
 
     It takes numba's typing context and types, and is called by compiled functions alone.
     """
@@ -47,10 +47,10 @@ def lowered(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Kernel:
-    """A function that numba will be given when the first one of all is called.
+    """A function that is compiled by numba once the first kernel of the process is called.
 
-    Compiled functions find each other in the globals of their modules, and numba knows its own
-    kind alone: so all of them are handed over at once, and take these objects' places there.
+    Compiled functions refer to each other through the globals of their modules, where numba only
+    accepts its own dispatchers: so all are handed over at once, and replace these objects there.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ def _hand_over() -> None:
         made = {kernel: _compile(kernel) for kernel in _uncompiled}
         for kernel in made:
             names = kernel.function.__globals__
-            found = {name: value for name, value in names.items() if isinstance(value, Kernel)}
-            names.update({name: made.get(k, k.dispatcher) for name, k in found.items()})
+            kernels = {name: value for name, value in names.items() if isinstance(value, Kernel)}
+            names.update({name: made.get(k, k.dispatcher) for name, k in kernels.items()})
         for kernel, dispatcher in made.items():  # from here on other threads may call them
             kernel.dispatcher = dispatcher
         _uncompiled.clear()

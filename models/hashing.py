@@ -3,12 +3,15 @@
 The u of a node's score and the part of the split that it falls into must not depend on the batch
 it came in, on the order of the rows or on the run, and an auditor must be able to recompute them
 years later. So both are BLAKE2b of the node's key, under a key made from (seed, purpose).
+
+Whoever knows the seed can compute the number of any key, also of one that is yet to be chosen. So
+the product's seed for u is a secret (`jobs.project.node_seed`); that of the split is not.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +20,7 @@ from numpy.typing import NDArray
 SCORE = "score"
 SPLIT = "split"
 HOLDOUT = "holdout"
+SAMPLE = "audit sample"
 
 
 def uniforms(keys: Iterable[str], seed: int | str, purpose: str) -> NDArray[np.float64]:
@@ -27,7 +31,7 @@ def uniforms(keys: Iterable[str], seed: int | str, purpose: str) -> NDArray[np.f
 
     Args:
         keys: typed key strings such as "s:abc" or "i:12".
-        seed: the project's seed; 7 and "7" are different seeds.
+        seed: a seed, or a seed key as a number; 7 and "7" are different seeds.
         purpose: what the numbers are for: ``SCORE`` (u of a score), ``SPLIT``, or your own.
 
     Returns:
@@ -39,9 +43,9 @@ def uniforms(keys: Iterable[str], seed: int | str, purpose: str) -> NDArray[np.f
     keyed = hashlib.blake2b(digest_size=8, key=_secret(seed, purpose))
     digests = bytearray()
     for key in keys:
-        own = keyed.copy()
-        own.update(key.encode())
-        digests += own.digest()
+        hasher = keyed.copy()
+        hasher.update(key.encode())
+        digests += hasher.digest()
     bits = np.frombuffer(digests, dtype=">u8").astype(np.uint64)
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
@@ -51,8 +55,8 @@ def split(
 ) -> dict[str, NDArray[np.bool_]]:
     """Split keys into named parts by their keyed hash.
 
-    A key's part depends on the key, the seed and the fractions alone: nodes that arrive later
-    move nobody from calibration to training.
+    A key's part depends on the key, the seed and the fractions alone: later arrivals move no node
+    from calibration to training.
 
     Args:
         keys: typed key strings.
@@ -81,6 +85,23 @@ def drawn(keys: Iterable[str], seed: int | str, purpose: str, share: float) -> N
     [False, True, True]
     """
     return np.asarray(uniforms(keys, seed, purpose) < share)
+
+
+def draw_keys(keys: Sequence[str], seed: int | str, purpose: str, count: int) -> list[str]:
+    """Draw `count` of the keys, those with the smallest numbers; all of them where there are fewer.
+
+    Which keys are drawn depends on nothing but the keys, the seed and the purpose: every subset of
+    that size is as likely as any other for who does not know the seed, whatever the nodes are like.
+
+    >>> draw_keys(["s:a", "s:b", "s:c"], seed=7, purpose=SAMPLE, count=2)
+    ['s:b', 's:c']
+    >>> draw_keys(["s:a", "s:b", "s:c"], seed=7, purpose=SAMPLE, count=9)
+    ['s:a', 's:b', 's:c']
+    """
+    if count >= len(keys):
+        return sorted(keys)
+    smallest = np.argsort(uniforms(keys, seed, purpose), kind="stable")[: max(count, 0)]
+    return sorted(keys[row] for row in smallest.tolist())
 
 
 def _secret(seed: int | str, purpose: str) -> bytes:

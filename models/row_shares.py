@@ -10,13 +10,13 @@ import numpy as np
 
 __all__ = ["share_rows"]
 
-PARTS_PER_WORKER = 4  # so that a thread that is kept from its core holds the others up little
+PARTS_PER_WORKER = 4  # small parts, so that a thread that loses its core delays the others little
 
 
 def share_rows(rows: int, workers: int, work: Callable[[int, int], None]) -> None:
     """Call ``work(start, stop)`` for parts that make up all rows, side by side with workers.
 
-    What it raises is raised here. `work` gains from threads where it gives Python's lock away.
+    What it raises is raised here. Threads help if `work` releases the GIL.
 
     >>> seen = []
     >>> share_rows(10, 1, lambda start, stop: seen.append((start, stop)))

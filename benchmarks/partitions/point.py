@@ -77,7 +77,7 @@ class Watch:
 
 def compute(folder: Path, kind: str, engine: Any, watch: Watch, tables: str, check: Any) -> dict:
     """A full pass with everyone wanted, then a run's pass after nodes arrived."""
-    from ringfence.jobs.scoring import inference
+    from ringfence.jobs import inference
 
     model, mirror = saved_model(), load(folder / "m", "g")
     if mirror is None:
@@ -102,8 +102,8 @@ def compute(folder: Path, kind: str, engine: Any, watch: Watch, tables: str, che
 
 def cut_of(tables: Path, mirror: Any, parts: int) -> dict[str, Any]:
     """What the division costs that the pass was computed over."""
+    from ringfence.jobs import inference
     from ringfence.jobs.engines.ownership_file import read_owners
-    from ringfence.jobs.scoring import inference
     from ringfence.models.inference.partition.ownership import measure_cut
 
     owners = read_owners(tables, mirror.epoch, parts)

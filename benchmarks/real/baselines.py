@@ -19,7 +19,8 @@ from sklearn.metrics import roc_auc_score
 
 from ringfence.models.encoders import ColumnChoice, fit_table, infer_kind
 from ringfence.models.networks.factory import build
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 Floats = NDArray[np.floating]
 VALIDATION_SHARE = 2 / 7  # of the nodes to learn from, as [model] has it by default
@@ -34,7 +35,7 @@ class Quality:
     auroc: float
 
 
-def judge(chances: Floats, classes: Sequence[str], truth: Sequence[str]) -> Quality:
+def measure_quality(chances: Floats, classes: Sequence[str], truth: Sequence[str]) -> Quality:
     """Return how good chances [n, classes] are; a class that nobody has counts for nothing."""
     y = np.asarray(truth)
     best = np.asarray(classes)[chances.argmax(axis=1)]
@@ -74,9 +75,13 @@ def network_chances(
     both = torch.from_numpy(np.concatenate([edges, edges[::-1]], axis=1).copy())
     network = build(name, x.shape[1], len(classes), hidden=64, seed=0)
     fitted = train(
-        network, torch.from_numpy(x), both, truth, torch.from_numpy(order[cut:].copy()),
-        torch.from_numpy(order[:cut].copy()), seed=0, max_epochs=MAX_EPOCHS, patience=PATIENCE,
-    )  # fmt: skip
+        network,
+        OneLabelData(torch.from_numpy(x), both),
+        TrainingTargets(
+            truth, torch.from_numpy(order[cut:].copy()), torch.from_numpy(order[:cut].copy())
+        ),
+        TrainingOptions(seed=0, max_epochs=MAX_EPOCHS, patience=PATIENCE),
+    )
     network.load_state_dict(fitted.state)
     with torch.no_grad():
         logits = network.eval()(torch.from_numpy(x), both)[list(wanted)]

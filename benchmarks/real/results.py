@@ -11,14 +11,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.real.baselines import Floats, Quality, judge
-from ringfence.connector.mirror.typed import load_typed
-from ringfence.connector.neo4j.read.typed.sync import typed_identity
+from benchmarks.real.baselines import Floats, Quality, measure_quality
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.predictions import some_predictions
+from ringfence.jobs.inference import inference_graph, outputs_at
+from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.inference import inference_graph, outputs_at
 from ringfence.models.scores import softmax64
 
 KEYS_PER_QUERY = 500
@@ -60,7 +59,7 @@ class Table:
             found, classes = chances(everyone)
             truth = np.asarray(y.iloc[everyone])
             parts = zip(np.split(found, ends), np.split(truth, ends), strict=True)
-            self.add(way, [judge(one, classes, told.tolist()) for one, told in parts])
+            self.add(way, [measure_quality(one, classes, told.tolist()) for one, told in parts])
 
     def as_markdown(self) -> str:
         """Return the whole table."""
@@ -85,7 +84,7 @@ def judge_sets(workspace: Workspace, truth: Mapping[int, str]) -> Sets:
         )
     ]
     y = [truth[int(one.node_key[2:])] for one in stored]
-    quality = judge(_chances(workspace, [one.node_key for one in stored]), names, y)
+    quality = measure_quality(_chances(workspace, [one.node_key for one in stored]), names, y)
     covered = [class_ in one.classes for class_, one in zip(y, stored, strict=True)]
     return Sets(quality, float(np.mean([one.size for one in stored])), float(np.mean(covered)))
 
@@ -96,15 +95,12 @@ def _chances(workspace: Workspace, keys: list[str]) -> Floats:
     p-values are no ranking: they hold each node's own random number.
     """
     mapping = workspace.mapping
-    assert mapping.typed is not None
-    reader = workspace.typed_reader(mapping.typed, lambda *_: None)
-    typed = load_typed(workspace.mirror, typed_identity(reader), mapping.typed)
-    assert typed is not None
-    typed.base.typed = typed
+    mirror = load_graph(workspace)
+    assert mirror is not None
     recorded = active_manifest(workspace.store, workspace.project)
     model = load_model(workspace.models, recorded)
-    graph = inference_graph(typed.base, mapping)
-    rows = typed.base.find(keys)
+    graph = inference_graph(mirror, mapping)
+    rows = mirror.find(keys)
     with tempfile.TemporaryDirectory() as folder:
-        passed = outputs_at(Path(folder) / "t", model, typed.base, mapping, graph, rows)
+        passed = outputs_at(Path(folder) / "t", model, mirror, mapping, graph, rows)
     return softmax64(passed.logits)

@@ -33,6 +33,7 @@ from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.driver import Graph, connect
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load
+from ringfence.jobs.project.seed_key import seed_keys
 from ringfence.jobs.project.workspace import Workspace, open_workspace
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.doctor import run_doctor
@@ -208,8 +209,12 @@ def prepared(folder: Path, project: str) -> Iterator[Workspace]:
     for left in proposal.left_out:
         say("  left out", f"{left.name}: {left.why}")
     settings = load(path)
-    shorter = settings.model.model_copy(update={"max_epochs": MOST_EPOCHS, "patience": PATIENCE})
-    with open_workspace(settings.model_copy(update={"model": shorter})) as workspace:
+    changed = {"max_epochs": MOST_EPOCHS, "patience": PATIENCE, "network": "typed_sage"}
+    shorter = settings.model.model_copy(update={**changed, "graph_check": False})
+    marginal = settings.conformal.model_copy(update={"promise": "marginal"})
+    seed_keys(settings).write(settings.model.seed)  # published: the same sets in every run
+    changes = {"model": shorter, "conformal": marginal}
+    with open_workspace(settings.model_copy(update=changes)) as workspace:
         run_migrations(workspace)
         errors = [one.text for one in run_doctor(path) if one.level == "error"]
         say("doctor", "; ".join(errors) or "no error")

@@ -1,4 +1,4 @@
-"""Relationships by node: a sorted base in mapped files, and what came and went since beside it.
+"""Relationships by node: a sorted base in mapped files, and the additions and removals since.
 
 A relationship stands at both of its ends, packed as `format` says.
 """
@@ -19,7 +19,7 @@ from ringfence.connector.mirror.entries import (
     at_both_ends,
     distinct,
     group_by_node,
-    last_words,
+    last_entry_per_edge,
     with_arrows,
     without_arrows,
 )
@@ -87,7 +87,7 @@ class Adjacency:
     def base_number(self) -> int:
         """A number of the base, from its files' names, lengths and checksums."""
         columns = (self.offsets, self.others, self.codes)
-        told = "/".join(f"{one.path.name} {one.rows} {one.checksum}" for one in columns)
+        told = "/".join(f"{column.path.name} {column.rows} {column.checksum}" for column in columns)
         return int.from_bytes(blake2b(told.encode(), digest_size=7).digest(), "big")
 
     def recall(self) -> None:
@@ -106,10 +106,15 @@ class Adjacency:
         if points_here(logged).all():
             self.late = at_both_ends(logged)
             return
-        logged = last_words(logged)
+        logged = last_entry_per_edge(logged)
         arrows, in_base = arrow_of(logged), self._in_base(arrow_of(logged))
         self.late = at_both_ends(arrows[points_here(logged) & ~in_base])
         self.removed = at_both_ends(arrows[~points_here(logged) & in_base])
+
+    def release_pages(self) -> None:
+        """Release the pages of the base's files; nothing is lost."""
+        for column in (self.offsets, self.others, self.codes):
+            column.release()
 
     def grow(self, nodes: int, version: int) -> None:
         """Make room for new nodes, as many as can be numbered."""
@@ -118,7 +123,7 @@ class Adjacency:
         self.changed = np.concatenate([self.changed, fresh])
 
     def add(self, source: Ints, target: Ints, kind: int, version: int) -> None:
-        """Take relationships of one type in; those that are known already change nothing."""
+        """Add relationships of one type; those that are known already change nothing."""
         code = np.uint64(relationship_code(kind, points_here=True))
         self.pending.append(pack_entries(target, source, code))
         if sum(map(len, self.pending)) > MAX_PENDING_RELATIONSHIPS:
@@ -143,12 +148,12 @@ class Adjacency:
         self.late = with_arrows(self.late, arrows[~in_base])
 
     def remove(self, source: Ints, target: Ints, kinds: Ints, version: int) -> int:
-        """Take relationships away; return how many of them there were."""
+        """Remove relationships; return how many of them there were."""
         codes = kinds.astype(np.uint64) * np.uint64(2) + np.uint64(1)
         return self._remove(distinct(pack_entries(target, source, codes)), version)
 
-    def take_over(self, other: Adjacency, version: int) -> None:
-        """Come to hold what another one of the same nodes holds; only differences count as new."""
+    def adopt_content(self, other: Adjacency, version: int) -> None:
+        """Take the content of another one of the same nodes; only differences count as changed."""
         self.settle(version)
         gone, came = [np.empty(0, np.uint64)], [np.empty(0, np.uint64)]
         for start in range(0, len(self.changed), NODES_PER_MERGE_STEP):
@@ -177,7 +182,7 @@ class Adjacency:
             self.changed[ends] = version
 
     def is_due(self) -> bool:
-        """Whether so much has come and gone that a merge pays."""
+        """Whether so much was added and removed that a merge pays."""
         first = self.offsets.rows == 0 and len(self.changed) > 0
         beside = len(self.late) + len(self.removed)
         return first or beside > max(MIN_LATE_ENTRIES_TO_MERGE, self.others.rows // 8)
@@ -185,8 +190,8 @@ class Adjacency:
     def merge(self, version: int) -> None:
         """Write a new base that holds the late part; the old files stay until the next save.
 
-        A long read merges more than once in one version: every base has files of its own, for the
-        one that is being read must not be written over.
+        A long read merges more than once in one version: every base has files of its own, since the
+        one that is being read must not be overwritten.
         """
         nodes = len(self.changed)
         name = self.folder.joinpath
@@ -248,8 +253,8 @@ class Adjacency:
         here = points_here(entries)
         ends, others = unpack_ends(entries)
         source, target = np.where(here, others, ends), np.where(here, ends, others)
-        found = np.stack([source, target, unpack_types(entries)])
-        return np.asarray(np.unique(found, axis=1))
+        edges = np.stack([source, target, unpack_types(entries)])
+        return np.asarray(np.unique(edges, axis=1))
 
     def edges(self) -> Ints:
         """Return (source, target, type) of all relationships, int64 [3, E]; for small graphs."""

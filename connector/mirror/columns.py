@@ -6,7 +6,7 @@ import mmap
 import os
 import zlib
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +20,25 @@ class TornColumn(Exception):
     """A file is shorter than it was, or its checksum differs."""
 
 
+class ColumnFacts(TypedDict):
+    """What a manifest says of a column: its file, the shape and type of its rows, a checksum.
+
+    `seal` has inode, size and time of change of the file.
+    """
+
+    name: str
+    kind: str
+    width: int | None
+    rows: int
+    checksum: int
+    seal: list[int]
+
+
 class Column:
     """Rows of numbers in a file that only ever grows.
 
-    What lies beyond `rows` was written by a run that did not live to save the mirror, and is
-    written over. The array is mapped copy-on-write: reading it costs no memory that the system
+    Data beyond `rows` was written by a run that died before it saved the mirror, and is
+    overwritten. The array is mapped copy-on-write: reading it costs no memory that the system
     couldn't take back, and nothing that is done to it reaches the file.
     """
 
@@ -36,6 +50,7 @@ class Column:
         self.width = width
         self.rows = rows
         self.checksum = checksum
+        self.is_pinned = False
         self._mapped: NDArray[Any] | None = None
         self._other: list[tuple[NDArray[np.int64], NDArray[Any]]] = []
 
@@ -54,14 +69,20 @@ class Column:
     def take(self, rows: NDArray[np.int64]) -> NDArray[Any]:
         """Return a copy of some rows; pages that were read for it don't stay in this process.
 
-        Where other values are shown, the mapped array answers, which has them.
+        Where other values are shown, the mapped array answers, which has them; likewise where the
+        file may be gone.
         """
-        if self._other or not len(rows) or not self.rows or self.width == 0:
+        if self.is_pinned or self._other or not len(rows) or not self.rows or self.width == 0:
             return np.asarray(self.array[rows])
         return np.asarray(self._map()[rows])
 
+    def pin(self) -> None:
+        """Map the file now: the array stays readable when the file is removed or added to."""
+        self._mapped = self._map()
+        self.is_pinned = True
+
     def release(self) -> None:
-        """Let mapped pages go; the next look reads them from the system's cache or the disk.
+        """Release mapped pages; the next access reads them from the system's cache or the disk.
 
         Values that are shown live in such pages: a column that has some keeps them all.
         """
@@ -83,6 +104,8 @@ class Column:
         """Write rows behind the last one."""
         if not len(values):
             return
+        if self.is_pinned:
+            raise ValueError(f"{self.path.name} is open for reading alone")
         raw = np.ascontiguousarray(values, self.kind).reshape(-1).view(np.uint8).data
         mode = "r+b" if self.path.exists() else "w+b"
         with open_private(self.path, mode) as file:
@@ -99,7 +122,7 @@ class Column:
                 file.truncate(self.rows * self.row_bytes)
                 os.fsync(file.fileno())
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> ColumnFacts:
         """What a manifest keeps; call it after `sync`."""
         return {
             "name": self.path.name, "kind": self.kind.str, "width": self.width,
@@ -107,22 +130,22 @@ class Column:
         }  # fmt: skip
 
     def check(self, seal: list[int] | None) -> None:
-        """Raise TornColumn unless the file still holds the rows that the manifest speaks of.
+        """Raise TornColumn unless the file still holds the rows that the manifest describes.
 
         An untouched file (same inode, size and time of change, `seal`) is trusted: reading it all
         at every start would cost as much as the graph is large.
         """
         if not self.rows or (seal is not None and _seal(self.path) == seal):
             return
-        left, found = self.rows * self.row_bytes, 0
+        left, checksum = self.rows * self.row_bytes, 0
         try:
             with self.path.open("rb") as file:
                 while left and (chunk := file.read(min(CHECKSUM_CHUNK_BYTES, left))):
-                    found = zlib.crc32(chunk, found)
+                    checksum = zlib.crc32(chunk, checksum)
                     left -= len(chunk)
         except OSError:
             raise TornColumn(self.path.name) from None
-        if left or found != self.checksum:
+        if left or checksum != self.checksum:
             raise TornColumn(self.path.name)
 
     def _map(self) -> NDArray[Any]:
@@ -135,7 +158,7 @@ class Column:
         return mapped
 
 
-def column_from(folder: Path, facts: dict[str, Any], trusted: bool) -> Column:
+def column_from(folder: Path, facts: ColumnFacts, trusted: bool) -> Column:
     """Return the column that `facts` describe, checked; not `trusted`: every byte is read."""
     column = Column(
         folder / facts["name"], facts["kind"], facts["width"], facts["rows"], facts["checksum"]
@@ -154,7 +177,7 @@ def written(path: Path, values: NDArray[Any]) -> Column:
 
 def _seal(path: Path) -> list[int]:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return []
-    return [found.st_ino, found.st_size, found.st_mtime_ns]
+    return [status.st_ino, status.st_size, status.st_mtime_ns]

@@ -46,13 +46,13 @@ def without_arrows(entries: Packed, arrows: Packed) -> Packed:
     return kept
 
 
-def last_words(logged: Packed) -> Packed:
-    """Return what a log says last of each relationship."""
+def last_entry_per_edge(logged: Packed) -> Packed:
+    """Return the last log entry of each relationship."""
     order = np.argsort(arrow_of(logged), kind="stable")
     arrows = arrow_of(logged)[order]
     last = np.append(arrows[1:] != arrows[:-1], True)
-    found: Packed = logged[order][last]
-    return found
+    latest: Packed = logged[order][last]
+    return latest
 
 
 def distinct(values: Packed) -> Packed:
@@ -60,8 +60,8 @@ def distinct(values: Packed) -> Packed:
     ordered = np.sort(values)
     first = np.ones(len(ordered), np.bool_)
     first[1:] = ordered[1:] != ordered[:-1]
-    found: Packed = ordered[first]
-    return found
+    firsts: Packed = ordered[first]
+    return firsts
 
 
 def among(values: Packed, ordered: Packed) -> NDArray[np.bool_]:

@@ -81,7 +81,7 @@ def points_here(entries: Packed) -> NDArray[np.bool_]:
 
 
 def removal_of(arrows: Packed) -> Packed:
-    """Return how a log says that relationships, as they stand at their targets, are no more.
+    """Return the log entries of the removal of relationships, given as they stand at their targets.
 
     >>> arrow = pack_entries(np.array([5]), np.array([7]), np.uint64(3))
     >>> points_here(removal_of(arrow)), bool((arrow_of(removal_of(arrow)) == arrow).all())

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.key_texts import KeyColumn, ragged, spans, texts_at
+from ringfence.connector.key_column import KeyColumn, ragged, spans, texts_at
 from ringfence.connector.mirror.columns import Column, written
 from ringfence.connector.mirror.integer_keys import ABSENT, Integers, Ints, integers_in
 
@@ -42,6 +42,7 @@ class Keys(Sequence[str]):
         self.gone[: 0 if gone is None else len(gone)] = gone if gone is not None else False
         self._tail = {key: row for row, key in self._from(hashes.rows) if not self.gone[row]}
         self._integers: Integers | None = None
+        self._are_integers = True  # until one is seen that is none
 
     @classmethod
     def empty(cls, folder: Path) -> Keys:
@@ -88,7 +89,7 @@ class Keys(Sequence[str]):
         return texts_at(self.text.array, self.ends.array, np.fromiter(rows, np.int64))
 
     def column(self, rows: Ints) -> KeyColumn:
-        """Return the keys of some rows, of which none is a text before it is asked for."""
+        """Return the keys of some rows; strings are made on demand."""
         return KeyColumn(self.text.array, self.ends.array, rows)
 
     def append(self, keys: Sequence[str]) -> Ints:
@@ -109,7 +110,7 @@ class Keys(Sequence[str]):
         return rows
 
     def remove(self, rows: Ints) -> None:
-        """Let rows be found no more; they keep their place."""
+        """Make rows unfindable; they keep their place."""
         self.gone[rows] = True
         for row in rows.tolist():
             key = self[row]
@@ -138,10 +139,12 @@ class Keys(Sequence[str]):
 
     def _table(self) -> Integers | None:
         here = np.flatnonzero(~self.gone)
-        if self._integers is None or self._integers.count != len(here):
-            values = integers_in(self.text.array, self.ends.array) if len(here) else None
+        stale = self._integers is None or self._integers.count != len(here)
+        if stale and self._are_integers and len(here):
+            values = integers_in(self.text.array, self.ends.array)
+            self._are_integers = values is not None
             self._integers = None if values is None else Integers(values[here], here)
-        return self._integers
+        return self._integers if len(here) else None
 
     def sort_in(self) -> None:
         """Sort all keys' hashes; from then on none stands in the dictionary."""

@@ -1,4 +1,4 @@
-"""Other properties for nodes that are in the mirror already: written beside the columns.
+"""Changed properties of nodes that are in the mirror already, stored outside the columns.
 
 Columns only grow, so a node's new class, time and features stand in files of their own, in the
 order in which they came. The columns' arrays show them; a compaction writes them into the columns.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,11 @@ class Patches:
 
     def __len__(self) -> int:
         return self.rows.rows
+
+    def append(self, *columns: NDArray[Any]) -> None:
+        """Write rows, versions, classes, times and features behind those that are here."""
+        for column, values in zip(self.columns().values(), columns, strict=True):
+            column.append(values)
 
     def columns(self) -> dict[str, Column]:
         """Return the columns by the names that a manifest has for them."""

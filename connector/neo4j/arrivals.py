@@ -1,4 +1,4 @@
-"""When nodes and edges arrived, as the graph has their times: what the rule advisor asks about."""
+"""When nodes and edges arrived, by their times in the graph: the rule advisor's input."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import GraphMapping, RelationMapping
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.times import checked_ns_expression
@@ -48,12 +48,12 @@ def read_arrivals(graph: Graph, mapping: GraphMapping) -> Arrivals | None:
 
     Where nodes have no creation time there is no order to read either.
     """
-    if not mapping.created_at:
+    if not mapping.classified.created_at:
         return None
     rows, times, classes = _read_nodes(graph, mapping)
     edges = [
         (min(rows[a], rows[b]), max(rows[a], rows[b]), ns)
-        for kind in mapping.relationships
+        for kind in mapping.classified_relations
         for a, b, ns in _read_edges(graph, mapping, kind)
         if a in rows and b in rows
     ]
@@ -72,9 +72,9 @@ def _read_nodes(
     graph: Graph, mapping: GraphMapping
 ) -> tuple[dict[str, int], NDArray[np.int64], NDArray[np.int64]]:
     query = NODE_TIMES.format(
-        label=quote(mapping.label),
-        key=quote(mapping.key),
-        created=quote(mapping.created_at),
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
+        created=quote(str(mapping.classified.created_at)),
         class_=quote(mapping.class_property),
         ns=checked_ns_expression(mapping.time_kind, "t"),
     )
@@ -86,11 +86,11 @@ def _read_nodes(
 
 
 def _read_edges(
-    graph: Graph, mapping: GraphMapping, kind: RelationshipMapping
+    graph: Graph, mapping: GraphMapping, kind: RelationMapping
 ) -> list[tuple[str, str, int | None]]:
     """Edges with their times; one that can't be used counts as none."""
     query = EDGE_TIMES.format(
-        label=quote(mapping.label),
+        label=quote(mapping.classified.label),
         type=quote(kind.type),
         created=f"r.{quote(kind.created_at)}" if kind.created_at else "null",
         ns=checked_ns_expression(mapping.time_kind, "t"),

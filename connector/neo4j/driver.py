@@ -1,8 +1,7 @@
-"""The connection to Neo4j: who may be talked to, how reads and writes happen, what errors mean."""
+"""The connection to Neo4j: allowed servers, how reads and writes run, what errors mean."""
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,10 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from ringfence.connector.errors import GraphError, RingfenceError, ServerError
-from ringfence.connector.neo4j.address import check_uri, no_answer, require_password
+from ringfence.connector.neo4j.access.address import check_uri, no_answer
+from ringfence.connector.neo4j.access.databases import IDENTITY, DatabaseIdentity, require_database
+from ringfence.connector.neo4j.access.driver_log import use_plain_words
+from ringfence.connector.neo4j.access.login import Login
 from ringfence.connector.neo4j.bolt import (
     READ_ACCESS,
     WRITE_ACCESS,
@@ -25,8 +27,11 @@ from ringfence.connector.neo4j.bolt import (
     Neo4jError,
     Record,
     ResultFailedError,
+    ResultSummary,
     ServiceUnavailable,
     Session,
+    SessionExpired,
+    TokenExpired,
     Vector,
     unit_of_work,
 )
@@ -35,20 +40,31 @@ T = TypeVar("T")
 VECTORS = "CYPHER 25 RETURN vector(coll.flatten([[coll.max([1.0])]]), 1, FLOAT32) AS one"
 ANYTHING = "RETURN 1 AS one"
 RETRY_SECONDS = 180.0  # a server restart took 30 to 40 s
+MAX_ACQUISITION_SECONDS = 60.0  # for a connection of the pool
+MAX_CONNECTION_SECONDS = 30.0  # until one is open
 MAX_MESSAGE_CHARS = 200  # of a message of the server or the driver
 SLOW_TRIES = 3  # of a transaction that the server ended after its time
-logging.getLogger("neo4j").setLevel(logging.WARNING)  # its DEBUG lines print parameters
+use_plain_words()
 
 
 class Graph:
     """A database of a Neo4j server; reads run in READ sessions, writes as managed transactions.
 
-    Where a cluster chooses who answers (neo4j://), all sessions share bookmarks: a read waits until
-    its server has what was written, or read, before.
+    In a cluster, where the driver routes queries (neo4j://), all sessions share bookmarks: a read
+    waits until its server has what was written, or read, before.
     """
 
-    def __init__(self, driver: Driver, uri: str, database: str) -> None:
+    def __init__(
+        self,
+        driver: Driver,
+        uri: str,
+        database: str,
+        secret_name: str = Login("").secret_name,
+        retry_seconds: float = RETRY_SECONDS,
+    ) -> None:
         self.driver = driver
+        self.secret_name = secret_name
+        self.retry_seconds = retry_seconds
         self.uri = uri
         self.database = database
         self.is_routed = uri.startswith("neo4j")
@@ -62,11 +78,28 @@ class Graph:
         except GraphError:  # older than Cypher 25, or than its list functions
             return False
 
+    @cached_property
+    def identity(self) -> DatabaseIdentity | None:
+        """The database's name and id; None where the user may not ask."""
+        try:
+            row = self.read(IDENTITY)[0]
+        except GraphError:
+            return None
+        return DatabaseIdentity(row["id"], row["name"])
+
     def read(self, query: str, **parameters: Any) -> list[Record]:
         """Return all rows of a reading query."""
 
         def work(tx: ManagedTransaction) -> list[Record]:
             return list(tx.run(query, parameters))
+
+        return self._answered(lambda session: session.execute_read(work), READ_ACCESS)
+
+    def explain(self, query: str) -> ResultSummary:
+        """Return what a query would do, without running it: its kind and its plan."""
+
+        def work(tx: ManagedTransaction) -> ResultSummary:
+            return tx.run(f"EXPLAIN {query}").consume()
 
         return self._answered(lambda session: session.execute_read(work), READ_ACCESS)
 
@@ -116,7 +149,7 @@ class Graph:
         self._answered(lambda session: session.run(statement).consume(), WRITE_ACCESS)
 
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.driver.close()
 
     def _answered(self, transaction: Callable[[Session], T], access: str) -> T:
@@ -124,10 +157,10 @@ class Graph:
 
         A connection cut at COMMIT leaves it open whether the commit happened; the driver does not
         retry that. Nor does it retry what the server ended after its time: a server that has just
-        started is slow at first, so a few more tries are made, and who lost the lease meanwhile is
-        stopped by the fence.
+        started is slow at first, so a few more tries are made, and a process that lost its lease
+        meanwhile is stopped by the fence.
         """
-        deadline, slow = time.monotonic() + RETRY_SECONDS, 0
+        deadline, slow = time.monotonic() + self.retry_seconds, 0
         while True:
             with self._session(default_access_mode=access) as session:
                 try:
@@ -145,48 +178,78 @@ class Graph:
     def _session(self, **settings: Any) -> Iterator[Session]:
         if self._bookmarks is not None:
             settings["bookmark_manager"] = self._bookmarks
-        with explained(self.uri), self.driver.session(database=self.database, **settings) as opened:
+        with (
+            explained(self.uri, self.secret_name),
+            self.driver.session(database=self.database, **settings) as opened,
+        ):
             yield opened
 
 
 def connect(
-    uri: str, user: str, password: str | None, database: str = "neo4j", tls: str = "required"
+    uri: str,
+    user: str,
+    password: str | None,
+    database: str = "neo4j",
+    tls: str = "required",
+    retry_seconds: float = RETRY_SECONDS,
 ) -> Graph:
-    """Connect, log in, and make sure that the server answers."""
+    """Connect with a password, and make sure that server and database answer."""
+    return log_in(uri, Login(user, password), database, tls, retry_seconds)
+
+
+def log_in(
+    uri: str, login: Login, database: str, tls: str, retry_seconds: float = RETRY_SECONDS
+) -> Graph:
+    """Connect, log in, and make sure that server and database answer.
+
+    An empty `database` is the user's home database. A read or write is retried for
+    `retry_seconds` while the server does not answer.
+    """
     check_uri(uri, tls)
-    secret = require_password(uri, user, password)
-    with explained(uri):
+    options = login.driver_options(uri)
+    with explained(uri, login.secret_name):
         driver = GraphDatabase.driver(
             uri,
-            auth=(user, secret),
-            max_transaction_retry_time=RETRY_SECONDS,
-            connection_acquisition_timeout=60,
+            **options,
+            max_transaction_retry_time=retry_seconds,
+            connection_acquisition_timeout=min(retry_seconds, MAX_ACQUISITION_SECONDS),
+            connection_timeout=min(retry_seconds, MAX_CONNECTION_SECONDS),
             notifications_min_severity="OFF",
             user_agent="ringfence",
         )
         try:
             driver.verify_connectivity()
-        except (DriverError, Neo4jError):
+            name = require_database(driver, uri, database)
+        except (DriverError, Neo4jError, RingfenceError):
             driver.close()
             raise
-    graph = Graph(driver, uri, database)
+    graph = Graph(driver, uri, name, login.secret_name, retry_seconds)
     if graph.is_routed:  # what another process wrote may not have reached every follower yet
         graph.read_newest(ANYTHING)
     return graph
 
 
+def require_answer(graph: Graph) -> Graph:
+    """Return a graph whose server answers now; a `ServerError` where it does not."""
+    graph.read(ANYTHING)
+    return graph
+
+
 @contextmanager
-def explained(uri: str) -> Iterator[None]:
+def explained(uri: str, secret_name: str = Login("").secret_name) -> Iterator[None]:
     """Turn the driver's exceptions into found, needed, next."""
     try:
         yield
-    except AuthError:
+    except TokenExpired:
         raise ServerError(
-            found=f"{uri} refused the user or the password",
-            needed="[neo4j] user and the password that belongs to it",
-            next_step="export RINGFENCE_NEO4J_PASSWORD=…, then: ringfence doctor",
+            found=f"{uri} says that {secret_name} has expired",
+            needed="a new one from whoever issues it",
+            next_step="export RINGFENCE_NEO4J_TOKEN=…, or write it into the file of "
+            "RINGFENCE_NEO4J_TOKEN_FILE; then run again, nothing is lost",
         ) from None
-    except (ServiceUnavailable, ConfigurationError, OSError) as error:
+    except AuthError:
+        raise _refused_login(uri, secret_name) from None
+    except (ServiceUnavailable, SessionExpired, ConfigurationError, OSError) as error:
         raise no_answer(uri, _first_line(error)) from None
     except Neo4jError as error:
         raise _refused(uri, error) from None
@@ -197,12 +260,33 @@ def explained(uri: str) -> Iterator[None]:
         raise _refused(uri, error.__cause__) from None
 
 
+def _refused_login(uri: str, secret_name: str) -> ServerError:
+    if secret_name != Login("").secret_name:
+        return ServerError(
+            found=f"{uri} refused {secret_name}",
+            needed="one that is valid now, and a server that is set up for it ([neo4j] auth)",
+            next_step="export RINGFENCE_NEO4J_TOKEN=…, then: ringfence doctor",
+        )
+    return ServerError(
+        found=f"{uri} refused the user or the password",
+        needed="[neo4j] user and the password that belongs to it",
+        next_step="export RINGFENCE_NEO4J_PASSWORD=…, then: ringfence doctor",
+    )
+
+
 def _refused(uri: str, error: Neo4jError) -> RingfenceError:
     code = error.code or ""
     if "DatabaseNotFound" in code:
         return ServerError(
-            found=f"{uri} has no database of that name",
+            found=f"{uri} has no database of that name any more",
             needed="[neo4j] database as the server knows it",
+            next_step="ringfence doctor   (lists the databases that the user may see)",
+        )
+    if "Security.Forbidden" in code:
+        return GraphError(
+            found=f"Neo4j refused a statement ({code}): the user has no right to it",
+            needed="the rights that docs/operations.md lists",
+            next_step="grant them as an administrator of Neo4j, then: ringfence doctor",
         )
     if _took_too_long(error):
         return ServerError(

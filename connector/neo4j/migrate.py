@@ -1,4 +1,4 @@
-"""Bring the graph to this code's version; twice does no harm, going back is refused."""
+"""Migrate the graph to this code's version: idempotent; downgrades are refused."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ON CREATE SET m.name = $name, m.checksum = $checksum, m.at = datetime()
 
 
 def migrate_graph(graph: Graph) -> list[str]:
-    """Apply the missing Cypher files and record their checksums; tell which."""
+    """Apply the missing Cypher files and record their checksums; report which."""
     known = cypher_files()
     applied = _applied(graph, known)
     done = []
@@ -66,6 +66,11 @@ def migrate_graph(graph: Graph) -> list[str]:
         graph.run(RECORD, number=file.number, name=file.name, checksum=file.checksum)
         done.append(f"graph {file.number:04}: {file.name}")
     return done
+
+
+def is_new(graph: Graph) -> bool:
+    """Whether no version of ringfence has migrated this graph yet."""
+    return not graph.read(APPLIED)
 
 
 def require_graph(graph: Graph) -> None:
@@ -104,24 +109,17 @@ def create_user_indexes(graph: Graph, mapping: GraphMapping) -> list[str]:
     With several labels every label gets its constraint: context is found by its key.
     """
     before = _schema_names(graph)
-    for node in _labels(mapping):
+    for node in mapping.nodes:
         _require_unique(graph, node)
         if node.created_at:
             label, created = quote(node.label), quote(node.created_at)
             graph.run(f"CREATE INDEX IF NOT EXISTS FOR (n:{label}) ON (n.{created})")
-    typed = mapping.typed
-    for relationship in mapping.relationships if typed is None else typed.relations:
-        if relationship.created_at:
-            kind, time = quote(relationship.type), quote(relationship.created_at)
+    for relation in mapping.relations:
+        if relation.created_at:
+            kind, time = quote(relation.type), quote(relation.created_at)
             graph.run(f"CREATE INDEX IF NOT EXISTS FOR ()-[r:{kind}]-() ON (r.{time})")
     graph.read("CALL db.awaitIndexes(600)")
     return [f"graph index on {what}" for what in sorted(_schema_names(graph) - before)]
-
-
-def _labels(mapping: GraphMapping) -> tuple[NodeMapping, ...]:
-    if mapping.typed is not None:
-        return mapping.typed.nodes
-    return (NodeMapping(mapping.label, mapping.key, created_at=mapping.created_at),)
 
 
 def _require_unique(graph: Graph, node: NodeMapping) -> None:
@@ -153,29 +151,29 @@ RETURN name
 """
 
 
-def _plain_index(graph: Graph, mapping: NodeMapping) -> str | None:
-    rows = graph.read(PLAIN_INDEXES, label=mapping.label, key=mapping.key)
+def _plain_index(graph: Graph, node: NodeMapping) -> str | None:
+    rows = graph.read(PLAIN_INDEXES, label=node.label, key=node.key)
     return str(rows[0]["name"]) if rows else None
 
 
-def _index_in_the_way(mapping: NodeMapping, index: str) -> GraphError:
+def _index_in_the_way(node: NodeMapping, index: str) -> GraphError:
     return GraphError(
-        found=f"an ordinary index, {index}, stands on {mapping.key} of :{mapping.label}; Neo4j "
+        found=f"an ordinary index, {index}, stands on {node.key} of :{node.label}; Neo4j "
         "makes no unique constraint beside it",
         needed="a unique constraint, which brings an index of its own for the same queries",
         next_step=f"in Neo4j: DROP INDEX {quote(index)} IF EXISTS;   then: ringfence migrate",
     )
 
 
-def _duplicates(graph: Graph, mapping: NodeMapping) -> GraphError:
-    label, key = quote(mapping.label), quote(mapping.key)
+def _duplicates(graph: Graph, node: NodeMapping) -> GraphError:
+    label, key = quote(node.label), quote(node.key)
     rows = graph.read(
         f"MATCH (n:{label}) WITH n.{key} AS key, count(*) AS nodes WHERE nodes > 1 "
         "AND key IS NOT NULL RETURN key, nodes ORDER BY nodes DESC LIMIT 3"
     )
     sample = ", ".join(f"{row['key']!r} ({row['nodes']} nodes)" for row in rows)
     return GraphError(
-        found=f"keys of :{mapping.label} are not unique: {sample}",
-        needed=f"one node per value of {mapping.key}; a set must belong to one node",
+        found=f"keys of :{node.label} are not unique: {sample}",
+        needed=f"one node per value of {node.key}; a set must belong to one node",
         next_step="choose another [graph] key, or merge the nodes",
     )

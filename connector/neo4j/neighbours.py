@@ -17,7 +17,7 @@ RETURN DISTINCT m.{key} AS key, m.{class_} AS class ORDER BY key LIMIT $limit
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A node beside another one: its key as text and typed, and its class where it is known."""
+    """A neighbour of a node: its key as text and typed, and its class if known."""
 
     key: str
     typed_key: str
@@ -32,12 +32,12 @@ def neighbours_of(
     Which way a relationship points does not matter; a node without a key can't be named and is
     left out.
     """
-    if not mapping.relationships:
+    if not mapping.classified_relations:
         return []
     query = NEIGHBOURS.format(
-        label=quote(mapping.label),
-        key=quote(mapping.key),
-        types="|".join(quote(kind.type) for kind in mapping.relationships),
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
+        types="|".join(quote(kind.type) for kind in mapping.classified_relations),
         class_=quote(mapping.class_property),
     )
     rows = graph.read(query, key=decode_key(typed_key), limit=limit)

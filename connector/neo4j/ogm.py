@@ -77,8 +77,8 @@ class EvaluatedNode(Model):  # type: ignore[misc]
     @property
     def set(self) -> dict[str, float]:
         """The classes in the set, each with its p-value."""
-        inside = [one for one in self.may_be if self.may_be.get(one, "in_set")]
-        return {one.name: float(self.may_be.get(one, "p")) for one in inside}
+        inside = [class_node for class_node in self.may_be if self.may_be.get(class_node, "in_set")]
+        return {class_node.name: float(self.may_be.get(class_node, "p")) for class_node in inside}
 
     @property
     def run(self) -> Run | None:

@@ -26,9 +26,9 @@ def prefetch(*streams: Generator[T, None, None]) -> Iterator[T]:
     with ExitStack() as open_:
         turns = deque([_Fetcher(stream, open_) for stream in streams])
         while turns:
-            one = turns.popleft()
-            if block := one.take():
-                turns.append(one)
+            reader = turns.popleft()
+            if block := reader.take():
+                turns.append(reader)
                 yield block[0]
 
 

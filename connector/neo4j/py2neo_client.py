@@ -3,8 +3,8 @@
 py2neo is end-of-life upstream (last release 2021.2.4) and is used for nothing but this reading. Its
 known failures stay in here: a wrong password reads "Connection has been closed", so our own driver
 logs in first and says what is wrong; datetimes with a time zone can't be sent, so they are refused
-with a reason; `graph.schema` calls procedures that the server no longer has, so it says what to ask
-instead.
+with a reason; `graph.schema` calls procedures that the server no longer has, so its replacement
+names a query to use instead.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ UNWIND $keys AS key
 MATCH (n)-[e:EVALUATED {key: key}]->(r:RingfenceRun)
 OPTIONAL MATCH (n)-[m:MAY_BE]->(c:RingfenceClass {project: $project})
 RETURN key, r.seq AS seq, e.size AS size, e.alpha AS alpha, e.level AS level, e.band AS band,
-       collect(c.name) AS names, collect(m.p) AS p, collect(m.in_set) AS in_set
+       e.sampled AS sampled, e.lists AS lists, collect(c.name) AS names, collect(m.p) AS p,
+       collect(m.in_set) AS in_set
 """
 
 KEYS = """
@@ -66,6 +67,8 @@ class SeenSet:
     band: str | None
     p: dict[str, float]
     in_set: frozenset[str]
+    sampled: bool | None = None
+    lists: Any = None
 
 
 class Py2neoClient:
@@ -109,8 +112,10 @@ class Py2neoClient:
                 frozenset(
                     name
                     for name, inside in zip(row["names"], row["in_set"], strict=False)
-                    if inside
+                    if inside is True
                 ),
+                row["sampled"],
+                row["lists"],
             )
             for row in rows
         }
@@ -157,7 +162,7 @@ def _open(uri: str, user: str, password: str | None, database: str, tls: str) ->
 
 
 class NoSchema:
-    """In place of py2neo's schema helpers, which ask for procedures that are gone."""
+    """Replaces py2neo's schema helpers, which call procedures that are gone."""
 
     def __getattr__(self, name: str) -> Any:
         raise GraphError(
@@ -171,8 +176,8 @@ def _refuse_zoned(value: object) -> None:
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list | tuple):
-        for one in value:
-            _refuse_zoned(one)
+        for item in value:
+            _refuse_zoned(item)
     if isinstance(value, datetime | time) and value.tzinfo is not None:
         raise GraphError(
             found="a parameter that is a time with a time zone, which py2neo can't send",

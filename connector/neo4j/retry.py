@@ -1,4 +1,4 @@
-"""Wait for a server that is away for a while: a restart in the middle of a run is no failure."""
+"""Wait for a server that is temporarily unavailable: a restart in mid-run is no failure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger("ringfence")
 
 
 def retry_while_unavailable(what: str, work: Callable[[], T], seconds: float = RETRY_SECONDS) -> T:
-    """Return `work()`; where the server is away, begin it again until `seconds` have passed.
+    """Return `work()`; while the server is unavailable, retry it until `seconds` have passed.
 
     For reading alone: `work` must leave nothing behind that disturbs its next attempt.
     Writing transactions are repeated by the driver.

@@ -1,26 +1,29 @@
-"""A bounded look at a graph: some nodes of a label with all they have and what joins them.
+"""A bounded sample of a graph: some nodes of a label with their properties and relationships.
 
-Nodes are drawn at random, for the first ones of a label are its oldest. Long lists and texts are
-cut on the server, so that a look costs the same whatever the properties hold.
+Nodes are drawn at random, since the first ones of a label are its oldest. Long lists and texts are
+cut on the server, so that a sample costs the same whatever the properties hold.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from ringfence.connector.neo4j.bolt import Record
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.inspect import OUR_TYPES, OURS
 from ringfence.connector.neo4j.quoting import quote
-from ringfence.connector.neo4j.read.incremental import language
-from ringfence.connector.neo4j.read.typed.nodes import IN_RANGE
-from ringfence.connector.neo4j.read.typed.values import plain_column
+from ringfence.connector.neo4j.read.properties import IN_RANGE
+from ringfence.connector.neo4j.read.values import plain_column
+from ringfence.connector.neo4j.read.vectors import cypher_prefix
 
 SAMPLE_NODES = 2_000
 MAX_OVERDRAW = 2  # nodes are drawn by chance: about as many as asked for, at most twice as many
 MAX_LIST_ITEMS = 64
 MAX_TEXT_CHARS = 500
+MAX_VALUE_CHARS = 60  # of a neighbour's property
 MAX_NEIGHBOURS = 100  # of one node that are looked at
 MAX_COUNT_FOR_DISTINCT = 2_000_000  # nodes whose keys are compared one by one
 
@@ -41,6 +44,19 @@ CALL (n) {{ MATCH (n)-[r]-(m) RETURN r, m LIMIT {neighbours} }}
 RETURN id, type(r) AS type, startNode(r) = n AS outgoing, labels(m) AS labels, count(r) AS n
 """
 
+NEIGHBOURS = """
+UNWIND $ids AS id MATCH (n) WHERE elementId(n) = id
+CALL (n) {{ MATCH (n)-[r]-(m) RETURN r, m ORDER BY elementId(m) LIMIT {neighbours} }}
+WITH id, type(r) AS type, startNode(r) = n AS outgoing, labels(m) AS labels, collect(m) AS others
+RETURN id, type, outgoing, labels, [m IN others | elementId(m)] AS who,
+  [k IN keys(others[0]) | [k, left(toStringOrNull(others[0][k]), {chars})]] AS values
+"""
+
+RARE = """
+MATCH (m:{other}) WITH m LIMIT $nodes
+MATCH (m)-[r]-(:{label}) RETURN type(r) AS type LIMIT 1
+"""
+
 RELATIONSHIP_PROPERTIES = """
 MATCH (:{source})-[r:{type}]->(:{target}) WITH r LIMIT $rows
 UNWIND keys(r) AS name
@@ -48,6 +64,19 @@ WITH name, r[name] AS value, valueType(r[name]) AS type
 RETURN name, replace(type, ' NOT NULL', '') AS type, count(*) AS n,
   collect(CASE WHEN type STARTS WITH 'STRING' OR type STARTS WITH 'LIST' THEN null ELSE {value} END)
     AS values
+"""
+
+STARTING = "MATCH (:{source})-[r:{type}]->() RETURN count(r) AS n"
+JOINING = """
+MATCH (a:{source})-[r:{type}]->(b:{target}) WHERE rand() < $share
+WITH a, r, b LIMIT $rows
+WITH a, b, [k IN keys(r) | [k, r[k], valueType(r[k])]] AS found
+RETURN [x IN found | x[0]] AS names,
+  [x IN found | replace(x[2], ' NOT NULL', '')] AS types,
+  [x IN found | CASE WHEN x[2] STARTS WITH 'LIST' THEN x[1][..{items}]
+    WHEN x[2] STARTS WITH 'STRING' THEN left(x[1], {chars}) ELSE {value} END] AS values,
+  [x IN found | CASE WHEN x[2] STARTS WITH 'LIST' THEN size(x[1]) END] AS sizes,
+  a.{class_} AS source_class, b.{class_} AS target_class
 """
 
 UNIQUE = """
@@ -106,6 +135,20 @@ class SampledRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class SampledNeighbours:
+    """The neighbours of each sampled node through a type, and the first one's properties as texts.
+
+    `who` and columns have None for nodes without such a neighbour.
+    """
+
+    type: str
+    outgoing: bool
+    label: str
+    who: list[tuple[str, ...] | None]
+    columns: dict[str, list[str | None]]
+
+
+@dataclass(frozen=True, slots=True)
 class LabelSample:
     """A label, how many nodes carry it, and what a sample of them has.
 
@@ -118,11 +161,21 @@ class LabelSample:
     relations: tuple[SampledRelation, ...]
     unique: frozenset[str]
     degrees: tuple[int, ...] = ()
+    ids: tuple[str, ...] = ()
 
     @property
     def sampled(self) -> int:
         """How many nodes were looked at."""
-        return max((one.sampled for one in self.properties.values()), default=0)
+        return max((property_.sampled for property_ in self.properties.values()), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class RelationSample:
+    """Properties of sampled relationships, and the classes at their ends, None where unknown."""
+
+    properties: dict[str, SampledProperty]
+    source_classes: list[str | None]
+    target_classes: list[str | None]
 
 
 def sample_label(graph: Graph, label: str, count: int, nodes: int = SAMPLE_NODES) -> LabelSample:
@@ -134,23 +187,68 @@ def sample_label(graph: Graph, label: str, count: int, nodes: int = SAMPLE_NODES
         value=IN_RANGE.format("x[1]"),
     )
     share = min(1.0, nodes / max(count, 1))
-    rows = graph.read(f"{language(graph)} {query}", share=share, nodes=MAX_OVERDRAW * nodes)
+    rows = graph.read(f"{cypher_prefix(graph)} {query}", share=share, nodes=MAX_OVERDRAW * nodes)
+    ids = [row["id"] for row in rows]
+    unique = frozenset(row["name"] for row in graph.read(UNIQUE, label=label))
+    relations, degrees = _sample_relations(graph, ids)
+    return LabelSample(label, count, _properties(rows), relations, unique, degrees, tuple(ids))
+
+
+def _properties(rows: Sequence[Record]) -> dict[str, SampledProperty]:
+    """The properties of sampled nodes or relationships by name, each with a value per row."""
     properties: dict[str, SampledProperty] = {}
     for at, row in enumerate(rows):
         values = plain_column(row["values"])
         for name, type_, value, size in zip(
             row["names"], row["types"], values, row["sizes"], strict=True
         ):
-            found = properties.setdefault(name, SampledProperty(name, [None] * len(rows)))
-            found.values[at] = value
-            found.types[type_] += 1
+            property_ = properties.setdefault(name, SampledProperty(name, [None] * len(rows)))
+            property_.values[at] = value
+            property_.types[type_] += 1
             if size is not None:
-                found.sizes[size] += 1
-    ids = [row["id"] for row in rows]
-    unique = frozenset(row["name"] for row in graph.read(UNIQUE, label=label))
-    ordered = dict(sorted(properties.items()))
-    relations, degrees = _sample_relations(graph, ids)
-    return LabelSample(label, count, ordered, relations, unique, degrees)
+                property_.sizes[size] += 1
+    return dict(sorted(properties.items()))
+
+
+def sample_neighbours(graph: Graph, sample: LabelSample) -> list[SampledNeighbours]:
+    """Return who stands at the other end of each relationship type of the sampled nodes."""
+    place = {id_: at for at, id_ in enumerate(sample.ids)}
+    query = NEIGHBOURS.format(neighbours=MAX_NEIGHBOURS, chars=MAX_VALUE_CHARS)
+    met: dict[tuple[str, bool, str], SampledNeighbours] = {}
+    for row in graph.read(query, ids=list(sample.ids)):
+        for label in row["labels"]:
+            if label.startswith(OURS) or row["type"] in OUR_TYPES:
+                continue
+            key = (row["type"], bool(row["outgoing"]), label)
+            near = met.setdefault(key, SampledNeighbours(*key, [None] * len(place), {}))
+            at = place[row["id"]]
+            near.who[at] = tuple(row["who"])
+            for name, value in row["values"]:
+                column = near.columns.setdefault(name, [None] * len(place))
+                column[at] = value
+    return list(met.values())
+
+
+def find_rare_neighbours(graph: Graph, label: str, others: Sequence[str]) -> dict[str, str]:
+    """Return labels one hop from `label` that its sample did not meet, with a relationship type."""
+    met = {}
+    for other in others:
+        rows = graph.read(RARE.format(label=quote(label), other=quote(other)), nodes=SAMPLE_NODES)
+        if rows:
+            met[other] = str(rows[0]["type"])
+    return met
+
+
+def count_nodes(graph: Graph) -> int:
+    """Return how many nodes the graph has, those of ringfence not counted; none is looked at."""
+    (row,) = graph.read("MATCH (n) RETURN count(n) AS n")
+    mine = [
+        row["label"]
+        for row in graph.read("CALL db.labels() YIELD label RETURN label")
+        if row["label"].startswith(OURS)
+    ]
+    counts = [graph.read(f"MATCH (n:{quote(name)}) RETURN count(n) AS n")[0]["n"] for name in mine]
+    return int(row["n"]) - sum(map(int, counts))
 
 
 def _sample_relations(
@@ -171,8 +269,10 @@ def _sample_relations(
             key = (row["type"], bool(row["outgoing"]), label)
             has.setdefault(key, [False] * len(ids))[place[row["id"]]] = True
             counts[key] += int(row["n"])
-    found = [SampledRelation(*key, tuple(flags), counts[key]) for key, flags in has.items()]
-    ordered = sorted(found, key=lambda one: (-one.relationships, one.type, one.label))
+    relations = [SampledRelation(*key, tuple(flags), counts[key]) for key, flags in has.items()]
+    ordered = sorted(
+        relations, key=lambda relation: (-relation.relationships, relation.type, relation.label)
+    )
     return tuple(ordered), tuple(degrees)
 
 
@@ -190,13 +290,44 @@ def sample_relationship(
     total = f"MATCH {pattern} WITH r LIMIT $rows RETURN count(r) AS n"
     sampled = int(graph.read(total, rows=rows)[0]["n"])
     properties: dict[str, SampledProperty] = {}
-    for row in graph.read(f"{language(graph)} {query}", rows=rows):
-        found = properties.setdefault(row["name"], SampledProperty(row["name"], []))
-        found.types[row["type"]] += int(row["n"])
-        found.values += plain_column(row["values"])
-    for found in properties.values():
-        found.values += [None] * (sampled - len(found.values))
+    for row in graph.read(f"{cypher_prefix(graph)} {query}", rows=rows):
+        property_ = properties.setdefault(row["name"], SampledProperty(row["name"], []))
+        property_.types[row["type"]] += int(row["n"])
+        property_.values += plain_column(row["values"])
+    for property_ in properties.values():
+        property_.values += [None] * (sampled - len(property_.values))
     return properties
+
+
+def sample_relation(
+    graph: Graph,
+    source: str,
+    type_: str,
+    target: str,
+    class_property: str,
+    rows: int = SAMPLE_NODES,
+) -> RelationSample:
+    """Return what a random sample of a type's relationships between two labels has."""
+    names = {"source": quote(source), "type": quote(type_), "target": quote(target)}
+    count = int(graph.read(STARTING.format(**names))[0]["n"])
+    query = JOINING.format(
+        **names,
+        class_=quote(class_property),
+        items=MAX_LIST_ITEMS,
+        chars=MAX_TEXT_CHARS,
+        value=IN_RANGE.format("x[1]"),
+    )
+    share = min(1.0, rows / max(count, 1))
+    sampled = graph.read(f"{cypher_prefix(graph)} {query}", share=share, rows=MAX_OVERDRAW * rows)
+    return RelationSample(
+        _properties(sampled),
+        [_class(row["source_class"]) for row in sampled],
+        [_class(row["target_class"]) for row in sampled],
+    )
+
+
+def _class(value: object) -> str | None:
+    return None if value is None else str(value)
 
 
 def count_distinct(graph: Graph, label: str, name: str, count: int) -> tuple[int, int] | None:

@@ -17,7 +17,7 @@ LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class GraphConditions:
-    """What the graph can be asked for beside the class; None asks for nothing."""
+    """The graph's conditions besides the class; None means no condition."""
 
     min_p: float | None = None
     min_size: int | None = None
@@ -32,13 +32,13 @@ def worklist_query(
 ) -> str:
     """Return the query; every name and text in it is quoted.
 
-    `known` asks the graph as it is now: a class that no audit has noticed yet counts there.
+    `known` is about the graph as it is now: a class that no audit has noticed yet counts there.
     """
     conditions = _conditions(mapping, wanted)
     where = f"WHERE {' AND '.join(conditions)}\n" if conditions else ""
     return LIST.format(
-        label=quote(mapping.label),
-        key=quote(mapping.key),
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
         project=quote_text(project),
         name=quote_text(class_),
         where=where,
@@ -53,11 +53,11 @@ def _conditions(mapping: GraphMapping, wanted: GraphConditions) -> list[str]:
         "set.size <= {}": wanted.max_size,
         "run.seq = {}": wanted.run,
     }
-    found = [text.format(value) for text, value in numbers.items() if value is not None]
+    conditions = [text.format(value) for text, value in numbers.items() if value is not None]
     if wanted.known is not None:
         is_ = "IS NOT NULL" if wanted.known else "IS NULL"
-        found.append(f"n.{quote(mapping.class_property)} {is_}")
+        conditions.append(f"n.{quote(mapping.class_property)} {is_}")
     if wanted.group is not None:
         property_, value = wanted.group
-        found.append(f"toString(n.{quote(property_)}) = {quote_text(value)}")
-    return found
+        conditions.append(f"toString(n.{quote(property_)}) = {quote_text(value)}")
+    return conditions

@@ -1,4 +1,4 @@
-"""Alarms in SQL: what the rules are told, the state of each rule, and every change as an event."""
+"""Alarms in SQL: the rules' input, the state of each rule, and every change as an event."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
-from ringfence.connector.records import AlarmEvent, AlarmState, Run, StoredCoverage
+from ringfence.connector.alarm_records import AlarmEvent, AlarmState
+from ringfence.connector.records import Run, StoredCoverage
 from ringfence.connector.store import chain
+from ringfence.connector.store.chain import next_number
 from ringfence.connector.store.coverage import unseen_classes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.labels import newest_noticed_ns
+from ringfence.connector.store.queries.shown_sample import last_sample
 from ringfence.connector.store.queries.totals import (
     last_named,
     last_totals,
@@ -22,7 +25,30 @@ from ringfence.connector.store.queries.totals import (
 from ringfence.connector.store.rows import alarm_event_from_row, alarm_from_row
 from ringfence.connector.store.runs import newest_run
 from ringfence.connector.store.tables import alarm, alarm_event
+from ringfence.connector.store.worklist.listed_nodes import (
+    ListedNode,
+    ListedRun,
+    listed_nodes,
+    listed_runs,
+)
 from ringfence.connector.store.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class CoverageDecline:
+    """Evidence that coverage fell below what is promised, over the settled runs of one terms.
+
+    `capital` is that of the bet against the promise after the last of `runs` runs; `since_seq` the
+    likeliest first bad run, with the known nodes from there on and how many of them are covered.
+    """
+
+    model: str
+    alpha: float
+    runs: int
+    capital: float
+    since_seq: int
+    known: int
+    covered: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +57,9 @@ class AlarmFacts:
 
     `totals` are the newest model's totals under each of its terms (rule, score, alpha, …);
     `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time;
-    `own` are the newest model's rows of classes and groups with a promise of their own, `named`
-    the newest rows of all of them.
+    `own_promises` are the newest model's rows of classes and groups with a promise of their own,
+    `named` the newest rows of all of them. `declines` are those that the audit found; `sample` is
+    the row of the audit sample, `listed` the runs that decided lists and the nodes on them.
     """
 
     total: StoredCoverage | None
@@ -41,8 +68,11 @@ class AlarmFacts:
     newest_label_ns: int | None
     unseen: Mapping[str, int]
     now_ns: int
-    own: tuple[StoredCoverage, ...] = ()
+    own_promises: tuple[StoredCoverage, ...] = ()
     named: tuple[StoredCoverage, ...] = ()
+    declines: tuple[CoverageDecline, ...] = ()
+    sample: StoredCoverage | None = None
+    listed: tuple[tuple[ListedRun, ...], tuple[ListedNode, ...]] = ((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +88,7 @@ Check = Callable[[AlarmFacts, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
 
 
 def record_check(writer: Writer, check: Check) -> tuple[AlarmState, ...]:
-    """Read facts, let `check` judge them, and write states and events, in one transaction.
+    """Read facts, apply `check` to them, and write states and events, in one transaction.
 
     Return the state of every rule, also of those that this check left as they were.
     """
@@ -73,9 +103,9 @@ def record_check(writer: Writer, check: Check) -> tuple[AlarmState, ...]:
 def record_states(
     writer: Writer, check: Callable[[int, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
 ) -> tuple[AlarmState, ...]:
-    """Write what `check` makes of the time and the states before: for a rule that needs no facts.
+    """Write the states that `check` returns for the time and the states before, without facts.
 
-    Rows that facts are read from may be damaged: that is what such a rule is about.
+    It is for a rule about damaged rows, from which facts can't be read.
     """
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
@@ -117,7 +147,7 @@ def newest_events(store: Store, project: str, limit: int) -> list[AlarmEvent]:
 
 
 def mark_delivered(writer: Writer, event: AlarmEvent, channels: set[str]) -> None:
-    """Write down which channels have taken an event."""
+    """Record which channels have delivered an event."""
     with writer.store.transaction() as connection:
         writer.begin(connection)
         connection.execute(
@@ -141,6 +171,11 @@ def _facts(connection: Connection, project: str, now: int) -> AlarmFacts:
             row for row in own_promises(connection, project) if total and row.model == total.model
         ),
         tuple(last_named(connection, project)),
+        sample=last_sample(connection, project),
+        listed=(
+            tuple(listed_runs(connection, project)),
+            tuple(listed_nodes(connection, project)),
+        ),
     )
 
 
@@ -170,10 +205,7 @@ def _insert_event(
 ) -> None:
     """Add an event and its chain entry."""
     project = writer.lease.project
-    last = connection.execute(
-        select(func.max(alarm_event.c.n)).where(alarm_event.c.project == project)
-    ).scalar()
-    number = (last or 0) + 1
+    number = next_number(connection, project, alarm_event, ("event",))
     facts = {"rule": state.rule, "was": was, "state": state.state, "words": state.words}
     connection.execute(
         insert(alarm_event).values(project=project, n=number, at_ns=now, delivered="", **facts)

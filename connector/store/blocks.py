@@ -1,7 +1,7 @@
 """Rows in blocks: long results are read by key, long lists are written in parts.
 
-A block is read in a transaction of its own, so that whoever works on it for minutes (Neo4j writes
-it, the graph is asked about it) keeps no transaction open in SQL.
+A block is read in a transaction of its own, so that work on it for minutes (writes to Neo4j,
+queries of the graph) keeps no transaction open in SQL.
 """
 
 from __future__ import annotations

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import os
+import json
 import secrets
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Connection, insert, select, text
+from sqlalchemy import Connection, Table, func, insert, select, text
 
 from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.files import write_once
+from ringfence.connector.json_types import JsonValue
 from ringfence.connector.records import ChainEntry
+from ringfence.connector.store.audit_chain import keyless
+from ringfence.connector.store.audit_chain.actor import current_actor
+from ringfence.connector.store.audit_chain.digests import first_changed
 from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.rows import chain_entry_from_row
 from ringfence.connector.store.tables import audit, lease
-from ringfence.connector.store.trail.actor import current_actor
-from ringfence.connector.store.trail.digests import first_changed
 from ringfence.connector.times import format_time
 
 MIN_KEY_CHARS = 16
@@ -31,7 +33,7 @@ REKEYED_MARK = f'"kind":"{REKEYED}"'  # canonical JSON: no text inside a body ca
 def chain_key(configured: str | None, folder: Path) -> bytes:
     """Return the configured key, else a random one kept in `folder` that only we can read.
 
-    A key that was not there before is made for an empty record alone: `trail.keys`.
+    A key that was not there before is made for an empty record alone: `audit_chain.keys`.
     """
     if configured:
         if len(configured) < MIN_KEY_CHARS:
@@ -44,7 +46,7 @@ def chain_key(configured: str | None, folder: Path) -> bytes:
     path = folder / "audit.key"
     if not path.exists():
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _write_key(path)
+        write_once(path, secrets.token_hex(32))
     key = path.read_text().strip().encode()
     if not key:
         raise StoreError(
@@ -55,23 +57,8 @@ def chain_key(configured: str | None, folder: Path) -> bytes:
     return key
 
 
-def _write_key(path: Path) -> None:
-    """Write a whole key, or none: it appears under its name when it is on the disk."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    try:
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_hex(32))
-            file.flush()
-            os.fsync(file.fileno())
-        with suppress(FileExistsError):  # another process was first: its key counts
-            os.link(temporary, path)
-    finally:
-        temporary.unlink()
-
-
 def append(
-    connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
+    connection: Connection, project: str, key: bytes, kind: str, facts: Mapping[str, JsonValue]
 ) -> None:
     """Add an entry with its time and actor inside the caller's transaction.
 
@@ -90,7 +77,7 @@ def append(
 
 
 def append_sealed(
-    connection: Connection, project: str, key: bytes, kind: str, facts: dict[str, Any]
+    connection: Connection, project: str, key: bytes, kind: str, facts: Mapping[str, JsonValue]
 ) -> int:
     """Add an entry whatever key sealed the one before it; return its number."""
     last = newest_entry(connection, project)
@@ -99,12 +86,28 @@ def append_sealed(
         "at_ns": _now_ns(connection),
         "actor": current_actor(),
         "lease": _lease_token(connection, project),
+        keyless.FIELD: keyless_head(connection, project, last),
     }
     body = dumps({"n": n, "project": project, "kind": kind, **written, **facts})
     sealed = seal(key, prev, body)
     values = {"project": project, "n": n, "body": body, "prev": prev, "hash": sealed}
     connection.execute(insert(audit).values(**values))
     return int(n)
+
+
+def keyless_head(connection: Connection, project: str, last: Any) -> str:
+    """Return the keyless hash of all entries up to `last`, the newest one; "" before the first.
+
+    The newest entry has the hash of those before it; after entries of an older version the whole
+    chain is read, once.
+    """
+    if last is None:
+        return ""
+    before = keyless.sealed_hash(last.body)
+    if before is not None:
+        return keyless.next_hash(before, last)
+    query = select(audit).where(audit.c.project == project).order_by(audit.c.n)
+    return keyless.hash_entries(connection.execute(query))
 
 
 def newest_rotation(connection: Connection, project: str) -> ChainEntry | None:
@@ -120,7 +123,7 @@ def newest_rotation(connection: Connection, project: str) -> ChainEntry | None:
 
 
 def describe_rotation(connection: Connection, project: str) -> str:
-    """Say where the key was rotated last, for whoever has another one; empty where it never was."""
+    """Say when the key was rotated last, to help find the right one; empty if it never was."""
     entry = newest_rotation(connection, project)
     if entry is None:
         return ""
@@ -134,7 +137,7 @@ def _lease_token(connection: Connection, project: str) -> int | None:
 
 
 def _now_ns(connection: Connection) -> int:
-    """Return the database's time: `Store.now_ns`, for whoever has a connection alone."""
+    """Return the database's time, as `Store.now_ns` does, for callers with a connection only."""
     return int(connection.execute(text(DIALECTS[connection.dialect.name].clock)).scalar_one())
 
 
@@ -166,6 +169,41 @@ def newest_of_kind(
     entries = select(audit).where(audit.c.project == project, audit.c.body.like(like))
     query = entries.where(audit.c.body.like(f'%"kind":"{kind}"%'), audit.c.body.not_like(unlike))
     return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
+
+
+def newest_containing(connection: Connection, project: str, mark: str, after: int = 0) -> Any:
+    """Return the newest entry after `after` whose body has a text of canonical JSON, or None."""
+    query = select(audit).where(
+        audit.c.project == project, audit.c.n > after, audit.c.body.contains(mark)
+    )
+    return connection.execute(query.order_by(audit.c.n.desc()).limit(1)).first()
+
+
+def next_number(connection: Connection, project: str, table: Table, field: tuple[str, ...]) -> int:
+    """Return the first number after the newest that the chain sealed which no row has.
+
+    The number after the newest row would be given twice where somebody deleted that row, and the
+    chain would have two entries for it: a deletion that nothing names.
+    A row that nobody sealed does not stop a new one, and can't take its number either. In a chain
+    without such numbers, as older versions wrote it, the newest row counts.
+
+    Args:
+        table: whose column `n` has the numbers.
+        field: where entries that seal its rows have the number: names, from the outermost in.
+    """
+    last = newest_containing(connection, project, f'"{field[0]}":')
+    if last is None:
+        newest = select(func.max(table.c.n)).where(table.c.project == project)
+        return max(0, int(connection.execute(newest).scalar() or 0)) + 1
+    number = json.loads(last.body)
+    for name in field:
+        number = number[name]
+    query = select(table.c.n).where(table.c.project == project, table.c.n > number)
+    taken = set(connection.execute(query).scalars())
+    number = int(number) + 1
+    while number in taken:
+        number += 1
+    return number
 
 
 def seal(key: bytes, prev: str, body: str) -> str:

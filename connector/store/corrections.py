@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from sqlalchemy import Connection, func, insert, select
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.records import (
     Correction,
     CorrectionReason,
@@ -28,9 +29,9 @@ from ringfence.connector.store.writer import Writer
 KIND = "corrections"
 
 
-def record_corrections(writer: Writer, version: str, found: Sequence[Correction]) -> None:
+def record_corrections(writer: Writer, version: str, corrections: Sequence[Correction]) -> None:
     """Write corrections of a model's calibration nodes, and a chain entry, in one transaction."""
-    if not found:
+    if not corrections:
         return
     project = writer.lease.project
     with writer.store.transaction() as connection:
@@ -41,20 +42,24 @@ def record_corrections(writer: Writer, version: str, found: Sequence[Correction]
                 {
                     "project": project,
                     "version": version,
-                    "node_key": one.node_key,
+                    "node_key": changed.node_key,
                     "noticed_ns": now,
-                    "was": one.was,
-                    "label": one.label,
-                    "reason": one.reason,
+                    "was": changed.was,
+                    "label": changed.label,
+                    "reason": changed.reason,
                 }
-                for one in found
+                for changed in corrections
             ],
         )
-        so_far = [one for one in all_corrections(connection, project) if one.version == version]
-        facts = {
+        so_far = [
+            changed
+            for changed in all_corrections(connection, project)
+            if changed.version == version
+        ]
+        facts: JsonObject = {
             "version": version,
-            "nodes": len(found),
-            "rows": corrections_digest(one for one in so_far if one.noticed_ns == now),
+            "nodes": len(corrections),
+            "rows": corrections_digest(changed for changed in so_far if changed.noticed_ns == now),
             "all_rows": corrections_digest(so_far),
             "noticed_ns": now,
         }
@@ -67,7 +72,7 @@ def find_corrections(
     now: Mapping[str, NodeState],
     classes: Sequence[str],
 ) -> list[Correction]:
-    """Return how the graph differs from what counts, for those members that `now` tells of.
+    """Return how the graph differs from the classes on record, for the members in `now`.
 
     `so_far` has the newest correction of each node, `classes` the model's names in their order.
 
@@ -77,7 +82,7 @@ def find_corrections(
     >>> find_corrections([member], {}, {"i:1": NodeState("a", 9)}, ["a", "b"])[0].reason
     'another node'
     """
-    found = []
+    corrections = []
     for member in known:
         state = now.get(member.node_key)
         if state is None:  # it has left the graph
@@ -86,11 +91,11 @@ def find_corrections(
         was = classes[member.class_index] if before is None else before.label
         if _is_another_node(member, state):
             if was is not None:
-                found.append(Correction(member.node_key, was, None, "another node"))
+                corrections.append(Correction(member.node_key, was, None, "another node"))
         elif state.class_ != was:
             reason: CorrectionReason = "withdrawn" if state.class_ is None else "corrected"
-            found.append(Correction(member.node_key, was, state.class_, reason))
-    return found
+            corrections.append(Correction(member.node_key, was, state.class_, reason))
+    return corrections
 
 
 def _is_another_node(member: Member, now: NodeState) -> bool:
@@ -139,16 +144,16 @@ def all_corrections(connection: Connection, project: str) -> list[StoredCorrecti
 
 
 def corrections_digest(rows: Iterable[StoredCorrection]) -> str:
-    """Return one hash over all that corrections say, in the order of their times and keys."""
+    """Return one hash over all values of corrections, in the order of their times and keys."""
     digest = hashlib.sha256()
-    for one in sorted(rows, key=lambda one: (one.noticed_ns, one.node_key)):
-        facts = [one.noticed_ns, one.node_key, one.was, one.label, one.reason]
+    for row in sorted(rows, key=lambda row: (row.noticed_ns, row.node_key)):
+        facts = [row.noticed_ns, row.node_key, row.was, row.label, row.reason]
         digest.update(dumps(facts).encode())
     return digest.hexdigest()
 
 
 def _later_than_all(connection: Connection, project: str, now: int) -> int:
-    """A time that no correction has yet: it is what a chain entry knows its rows by."""
+    """A time that no correction has yet: a chain entry identifies its rows by it."""
     query = select(func.max(correction.c.noticed_ns)).where(correction.c.project == project)
     newest = connection.execute(query).scalar()
     return now if newest is None else max(now, newest + 1)

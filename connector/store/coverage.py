@@ -8,12 +8,14 @@ from typing import Any
 
 from sqlalchemy import Connection, and_, delete, func, insert, or_, select, update
 
-from ringfence.connector.records import AuditMark, CoverageRow, StoredCoverage
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.records import NAMED_SLICES, AuditMark, CoverageRow, StoredCoverage
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.groups import seal_groups
 from ringfence.connector.store.rows import (
+    ColumnValues,
     audit_mark_from_row,
     coverage_columns,
     coverage_from_row,
@@ -22,13 +24,10 @@ from ringfence.connector.store.rows import (
 from ringfence.connector.store.tables import audit_mark, coverage
 from ringfence.connector.store.writer import Writer
 
-MOVING = ("class", "group")
-"""Slices that stand at the last run of a model's terms alone."""
-
 ROWS_PER_DELETE = 100  # each adds three conditions to one statement
 
 Id = tuple[int, str, str, float]
-"""Run, slice, name and alpha: what a coverage row of a project is known by."""
+"""Run, slice, name and alpha: the key of a project's coverage row."""
 
 
 def record_coverage(
@@ -45,13 +44,15 @@ def record_coverage(
             if (columns := coverage_columns(row)) != _columns(before.get(_id(row)))
         ]
         wanted = {_id(row) for row in rows}
-        gone = [row for key, row in before.items() if key not in wanted and row.slice in MOVING]
+        gone = [
+            row for key, row in before.items() if key not in wanted and row.slice in NAMED_SLICES
+        ]
         _remove(connection, project, [_id(row) for row in (*changed, *gone)])
         values = [stored_coverage_columns(row) for row in changed]
         if changed:
             connection.execute(insert(coverage), values)
         if changed or gone:
-            facts = {"coverage": values, "gone": [list(_id(row)) for row in gone]}
+            facts: JsonObject = {"coverage": values, "gone": [list(_id(row)) for row in gone]}
             chain.append(connection, project, writer.key, "audited", facts)
         _set_mark(connection, project, {"audited_ns": now})
     return changed, gone
@@ -61,6 +62,16 @@ def stored(store: Store, project: str) -> list[StoredCoverage]:
     """Return all coverage rows, oldest run first."""
     with store.reading() as connection:
         return _stored(connection, project)
+
+
+def changed_runs(store: Store, project: str, rows: Sequence[CoverageRow]) -> set[int]:
+    """Return the runs about which `rows` say something else than the stored ones."""
+    before = {_id(row): row for row in stored(store, project)}
+    return {
+        row.seq
+        for row in rows
+        if row.slice == "run" and coverage_columns(row) != _columns(before.get(_id(row)))
+    }
 
 
 def unseen_classes(connection: Connection, project: str, model: str) -> dict[str, int]:
@@ -106,8 +117,8 @@ def set_mark(
         chain.append(connection, writer.lease.project, writer.key, "marked", facts)
 
 
-def mark_facts(row: Any) -> dict[str, Any]:
-    """Return what the chain says of a mark: up to where classes and groups were read, the advice.
+def mark_facts(row: Any) -> JsonObject:
+    """Return what the chain has of a mark: up to where classes and groups were read, the advice.
 
     `row` has the columns of the table `audit_mark`; `audited_ns` moves with every audit.
     """
@@ -119,7 +130,7 @@ def _mark(connection: Connection, project: str) -> Any:
     return connection.execute(select(audit_mark).where(audit_mark.c.project == project)).first()
 
 
-def _set_mark(connection: Connection, project: str, values: dict[str, Any]) -> None:
+def _set_mark(connection: Connection, project: str, values: ColumnValues) -> None:
     done = connection.execute(
         update(audit_mark).where(audit_mark.c.project == project).values(**values)
     )
@@ -141,7 +152,7 @@ def _id(row: CoverageRow) -> Id:
     return row.seq, row.slice, row.name, row.alpha
 
 
-def _columns(row: CoverageRow | None) -> dict[str, Any] | None:
+def _columns(row: CoverageRow | None) -> ColumnValues | None:
     return None if row is None else coverage_columns(row)
 
 

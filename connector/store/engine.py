@@ -38,7 +38,7 @@ class Store:
 
     @contextmanager
     def reading(self) -> Iterator[Connection]:
-        """Open a transaction for reading alone; on SQLite it waits for nobody."""
+        """Open a transaction that only reads; on SQLite it never waits."""
         try:
             with self.engine.connect().execution_options(ringfence_read=True) as connection:
                 yield connection
@@ -49,23 +49,31 @@ class Store:
     def at_one_moment(self) -> Iterator[Store]:
         """Open a store for reading in which all queries see one state, whatever others write."""
         with self.reading() as connection:
-            self.dialect.hold_state(connection)
+            self.hold_state(connection)
             yield _HeldStore(self, connection)
+
+    def hold_state(self, connection: Connection) -> None:
+        """Make all queries of a transaction that begins see one state."""
+        self.dialect.hold_state(connection)
 
     def now_ns(self, connection: Connection) -> int:
         """Return the database's own time, the only clock that leases trust."""
         return int(connection.execute(text(self.dialect.clock)).scalar_one())
 
     def end_when_silent(self, connection: Connection, seconds: float) -> None:
-        """Let the database end this transaction when its client is silent for so long."""
+        """Make the database end this transaction when its client is silent for so long."""
         self.dialect.end_when_silent(connection, seconds)
 
     def make_place(self) -> None:
-        """Make the place of the tables, such as SQLite's file; connecting alone never does."""
+        """Make the place of the tables, such as SQLite's file; just connecting never does."""
         self.dialect.make_place(self.engine.url)
 
+    def is_missing(self) -> bool:
+        """Whether the place of the tables, such as SQLite's file, is not there."""
+        return self.dialect.missing(self.engine.url) is not None
+
     def close(self) -> None:
-        """Give all connections back."""
+        """Close all connections."""
         self.engine.dispose()
 
     def _unreachable(self, error: OperationalError | InternalError) -> StoreError:
@@ -88,6 +96,13 @@ class _HeldStore(Store):
     @contextmanager
     def reading(self) -> Iterator[Connection]:
         yield self._connection
+
+    def hold_state(self, connection: Connection) -> None:
+        """Do nothing: the state is held already."""
+
+    @contextmanager
+    def at_one_moment(self) -> Iterator[Store]:
+        yield self
 
 
 def open_store(url: str, password: str | None = None) -> Store:

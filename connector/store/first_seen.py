@@ -1,7 +1,8 @@
 """When nodes were first seen, for graphs without creation times.
 
-The mirror has the same times, and is a cache; a rebuilt one asks here, so that delays, windows and
-half-lives stay what they were. Each time has an entry of the audit chain, with a digest of nodes.
+The mirror has the same times, but is a cache; a rebuilt one reads them here, so that delays,
+windows and half-lives stay the same. Each time has an entry of the audit chain, with a digest of
+nodes.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, select
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import insert_columns, split
 from ringfence.connector.store.engine import Store, dumps
@@ -34,20 +36,26 @@ def record_first_seen(writer: Writer, times: Mapping[str, int]) -> None:
             insert_columns(connection, first_seen, columns, {"project": project})
         only = sorted(set(new.values())) if _has_entry(connection, project) else None
         for seen_ns, nodes in sorted(nodes_by_time(connection, project, only).items()):
-            facts = {"seen_ns": seen_ns, "nodes": len(nodes), "rows": keys_digest(nodes)}
+            facts: JsonObject = {
+                "seen_ns": seen_ns,
+                "nodes": len(nodes),
+                "rows": keys_digest(nodes),
+            }
             chain.append(connection, project, writer.key, KIND, facts)
 
 
 def find_first_seen(store: Store, project: str, keys: Sequence[str]) -> dict[str, int]:
     """Return when those of `keys` that are on record were first seen."""
-    found: dict[str, int] = {}
+    first_seen_by_key: dict[str, int] = {}
     for part in split(keys):
         query = select(first_seen.c.node_key, first_seen.c.seen_ns).where(
             first_seen.c.project == project, first_seen.c.node_key.in_(part)
         )
         with store.reading() as connection:
-            found.update((row.node_key, row.seen_ns) for row in connection.execute(query))
-    return found
+            first_seen_by_key.update(
+                (row.node_key, row.seen_ns) for row in connection.execute(query)
+            )
+    return first_seen_by_key
 
 
 def nodes_by_time(
@@ -60,14 +68,14 @@ def nodes_by_time(
     every = select(first_seen.c.seen_ns, first_seen.c.node_key).where(
         first_seen.c.project == project
     )
-    found: dict[int, list[str]] = {}
+    keys_by_time: dict[int, list[str]] = {}
     parts = [every] if times is None else [
         every.where(first_seen.c.seen_ns.in_(part)) for part in split(times)
     ]  # fmt: skip
     for query in parts:
         for seen_ns, key in connection.execute(query):
-            found.setdefault(seen_ns, []).append(key)
-    return found
+            keys_by_time.setdefault(seen_ns, []).append(key)
+    return keys_by_time
 
 
 def keys_digest(keys: Iterable[str]) -> str:

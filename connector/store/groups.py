@@ -7,8 +7,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
+from ringfence.connector.json_types import JsonObject, JsonValue
 from ringfence.connector.records import NodeGroup
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.key_salt import FIELD as SALTED
+from ringfence.connector.store.audit_chain.key_salt import current_salt, salted_facts
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tables import grouping, prediction
@@ -16,7 +19,7 @@ from ringfence.connector.store.writer import Writer
 
 
 def record_groups(writer: Writer, keys: Sequence[str], groups: Sequence[NodeGroup]) -> None:
-    """Write the groups of the nodes `keys`; what stood there, left by a crash, is replaced."""
+    """Write the groups of the nodes `keys`; rows left by a crash are replaced."""
     project = writer.lease.project
     with writer.store.transaction() as connection:
         writer.begin(connection)
@@ -39,14 +42,23 @@ def record_groups(writer: Writer, keys: Sequence[str], groups: Sequence[NodeGrou
 
 
 def seal_groups(connection: Connection, writer: Writer, seq: int) -> None:
-    """Let the chain hold the groups of a run once they are whole, inside the caller's transaction.
+    """Seal the groups of a run in the chain once they are complete, in the caller's transaction.
 
     A run without any group has no entry.
     """
     project = writer.lease.project
     groups = groups_of_run(connection, project, seq)
     if groups:
-        facts = {"seq": seq, "rows": len(groups), "groups": groups_digest(groups)}
+        salt = current_salt(connection, project)
+        rows: list[tuple[str, list[JsonValue]]] = [
+            (group.node_key, [group.property, group.value]) for group in groups
+        ]
+        facts: JsonObject = {
+            "seq": seq,
+            "rows": len(groups),
+            "groups": groups_digest(groups),
+            SALTED: salted_facts(salt, "groups", rows),
+        }
         chain.append(connection, project, writer.key, "grouped", facts)
 
 

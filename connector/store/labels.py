@@ -1,4 +1,4 @@
-"""Classes that became known since a prediction, written beside it.
+"""Classes that became known since a prediction, written to its row.
 
 Every class that is noticed stays in the `label` table with its times; a class that changes later
 keeps both values. The prediction's own row shows the newest one.
@@ -24,8 +24,12 @@ from sqlalchemy import (
     update,
 )
 
+from ringfence.connector.json_types import JsonObject, JsonValue
+from ringfence.connector.keys import next_record_key
 from ringfence.connector.records import KnownClass, Label, NoticedLabel
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.key_salt import FIELD as SALTED
+from ringfence.connector.store.audit_chain.key_salt import current_salt, salted_facts
 from ringfence.connector.store.blocks import read_blocks, split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.retention.kept_detail import (
@@ -44,8 +48,8 @@ from ringfence.connector.store.writer import Writer
 class OpenPrediction:
     """A prediction whose class may be news, with the terms of its run.
 
-    `classes`, `scores`, `p_values`, `alphas` and `levels` stay JSON text until `judge` needs them:
-    an audit asks about every prediction without a class, and few have news.
+    `classes`, `scores`, `p_values`, `alphas` and `levels` stay JSON text until `check_label` needs
+    them: an audit reads every prediction without a class, and few have news.
     """
 
     node_key: str
@@ -57,15 +61,20 @@ class OpenPrediction:
     p_values: str = "[]"
     alphas: str | None = None
     levels: str | None = None
+    created_ns: int | None = None
+    in_graph: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class LabelColumns:
-    """Classes of evaluated nodes, as columns: keys, names, and when each was first noticed."""
+    """Classes of evaluated nodes, as columns: keys, names, when each was first noticed, and the
+    number of the run that evaluated the node.
+    """
 
     node_keys: list[str]
     labels: list[str]
     noticed_ns: list[int]
+    evaluated_in: list[int]
 
 
 def pending(
@@ -84,26 +93,30 @@ def pending(
 
 
 def predictions_of(store: Store, project: str, keys: Sequence[str]) -> list[OpenPrediction]:
-    """Return the predictions of those of `keys` that were evaluated."""
+    """Return the predictions of all nodes that had one of the typed `keys`, evaluated or not."""
     query = _open_predictions().where(prediction.c.project == project)
     evaluated: list[OpenPrediction] = []
     with store.reading() as connection:
-        for part in split(keys):
-            rows = connection.execute(query.where(prediction.c.node_key.in_(part)))
-            evaluated += [OpenPrediction(*tuple(row)) for row in rows]
+        while keys:
+            level: list[OpenPrediction] = []
+            for part in split(keys):
+                rows = connection.execute(query.where(prediction.c.node_key.in_(part)))
+                level += [OpenPrediction(*tuple(row)) for row in rows]
+            evaluated += level
+            keys = [next_record_key(known.node_key) for known in level]
     return evaluated
 
 
-def judge(evaluated: OpenPrediction, known: KnownClass, classes: Sequence[str]) -> Label:
-    """Say whether a prediction's set, and the naive one beside it, hold the class.
+def check_label(evaluated: OpenPrediction, known: KnownClass, classes: Sequence[str]) -> Label:
+    """Say whether a prediction's set and its naive set hold the class.
 
     `classes` are the model's, in the order of the scores. A class that the model has never seen is
     missed by both sets.
 
     >>> evaluated = OpenPrediction("i:7", '["b"]', "[-0.9, -0.2]", None, -0.5, "model 1")
-    >>> judge(evaluated, KnownClass("b"), ("a", "b")).covered
+    >>> check_label(evaluated, KnownClass("b"), ("a", "b")).covered
     True
-    >>> judge(evaluated, KnownClass("c"), ("a", "b")).unseen
+    >>> check_label(evaluated, KnownClass("c"), ("a", "b")).unseen
     True
     """
     naive, seen = False, known.class_ in classes
@@ -150,7 +163,7 @@ def further_coverage(
 
 
 def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
-    """Write classes beside their predictions and into the list of all that was noticed."""
+    """Write classes to the rows of their predictions and to the list of all that was noticed."""
     if not labels:
         return
     project = writer.lease.project
@@ -158,27 +171,32 @@ def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
         now = _later_than_all(connection, project, writer.begin(connection))
         _update_predictions(connection, project, now, labels)
         _update_further_sets(connection, project, labels)
-        mark_known(connection, project, [one.node_key for one in labels])
+        mark_known(connection, project, [noticed.node_key for noticed in labels])
         cover_shadow_sets(connection, project, labels)
         connection.execute(
             insert(label),
             [
                 {
                     "project": project,
-                    "node_key": one.node_key,
+                    "node_key": noticed.node_key,
                     "noticed_ns": now,
-                    "label": one.label,
-                    "happened_ns": one.happened_ns,
-                    "covered": one.covered,
-                    "covered_naive": one.covered_naive,
-                    "unseen": one.unseen,
+                    "label": noticed.label,
+                    "happened_ns": noticed.happened_ns,
+                    "covered": noticed.covered,
+                    "covered_naive": noticed.covered_naive,
+                    "unseen": noticed.unseen,
                 }
-                for one in labels
+                for noticed in labels
             ],
         )
-        facts = {
+        facts: JsonObject = {
             "classes": labels_digest(labels),
             "rows": label_rows_digest(labels),
+            SALTED: salted_facts(
+                current_salt(connection, project),
+                "rows",
+                [(noticed.node_key, _sealed_columns(noticed)) for noticed in labels],
+            ),
             "nodes": len(labels),
             "noticed_ns": now,
         }
@@ -188,20 +206,23 @@ def record_labels(writer: Writer, labels: Sequence[Label]) -> None:
 def labels_digest(labels: Sequence[Label]) -> str:
     """Return one hash over keys and classes, in the order of the keys."""
     digest = hashlib.sha256()
-    for one in sorted(labels, key=lambda one: one.node_key):
-        digest.update(dumps([one.node_key, one.label]).encode())
+    for noticed in sorted(labels, key=lambda noticed: noticed.node_key):
+        digest.update(dumps([noticed.node_key, noticed.label]).encode())
     return digest.hexdigest()
 
 
 def label_rows_digest(labels: Sequence[Label]) -> str:
-    """Return one hash over all that a label row says, in the order of the keys."""
+    """Return one hash over all values of label rows, in the order of the keys."""
     digest = hashlib.sha256()
-    for one in sorted(labels, key=lambda one: one.node_key):
-        columns = [
-            one.node_key, one.label, one.happened_ns, one.covered, one.covered_naive, one.unseen,
-        ]  # fmt: skip
-        digest.update(dumps(columns).encode())
+    for noticed in sorted(labels, key=lambda noticed: noticed.node_key):
+        digest.update(dumps([noticed.node_key, *_sealed_columns(noticed)]).encode())
     return digest.hexdigest()
+
+
+def _sealed_columns(noticed: Label) -> list[JsonValue]:
+    return [
+        noticed.label, noticed.happened_ns, noticed.covered, noticed.covered_naive, noticed.unseen,
+    ]  # fmt: skip
 
 
 def history(store: Store, project: str, node_key: str) -> list[NoticedLabel]:
@@ -218,7 +239,9 @@ def history(store: Store, project: str, node_key: str) -> list[NoticedLabel]:
 def labels_of_model(store: Store, project: str, model: str) -> LabelColumns:
     """Return the known classes of the nodes that a model version evaluated, by key."""
     query = (
-        select(prediction.c.node_key, prediction.c.label, prediction.c.labelled_ns)
+        select(
+            prediction.c.node_key, prediction.c.label, prediction.c.labelled_ns, prediction.c.seq
+        )
         .join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
         .where(
             prediction.c.project == project,
@@ -229,7 +252,9 @@ def labels_of_model(store: Store, project: str, model: str) -> LabelColumns:
     )
     with store.reading() as connection:
         rows = connection.execute(query).all()
-    return LabelColumns([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+    return LabelColumns(
+        [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows], [r[3] for r in rows]
+    )
 
 
 def has_labels_since(store: Store, project: str, model: str, since_ns: int) -> bool:
@@ -254,7 +279,7 @@ def newest_noticed_ns(connection: Connection, project: str) -> int | None:
 
 
 def _later_than_all(connection: Connection, project: str, now: int) -> int:
-    """Return a time that no label has yet: it is what a chain entry knows its rows by.
+    """Return a time that no label has yet: a chain entry identifies its rows by it.
 
     SQLite's clock has milliseconds, in which two blocks of one audit can be written.
     """
@@ -273,6 +298,8 @@ def _open_predictions() -> Select[Any]:
         prediction.c.p_values,
         run.c.alphas,
         run.c.levels,
+        prediction.c.created_ns,
+        prediction.c.in_graph,
     ).join(run, (run.c.project == prediction.c.project) & (run.c.seq == prediction.c.seq))
 
 
@@ -294,23 +321,23 @@ def _update_predictions(
         statement,
         [
             {
-                "of": one.node_key,
-                "now_known": one.label,
+                "of": noticed.node_key,
+                "now_known": noticed.label,
                 "now": now,
-                "hit": one.covered,
-                "naive_hit": one.covered_naive,
-                "never_seen": one.unseen,
+                "hit": noticed.covered,
+                "naive_hit": noticed.covered_naive,
+                "never_seen": noticed.unseen,
             }
-            for one in labels
+            for noticed in labels
         ],
     )
 
 
 def _update_further_sets(connection: Connection, project: str, labels: Sequence[Label]) -> None:
     values = [
-        {"of": one.node_key, "at": alpha, "hit": covered}
-        for one in labels
-        for alpha, covered in one.further
+        {"of": noticed.node_key, "at": alpha, "hit": covered}
+        for noticed in labels
+        for alpha, covered in noticed.further
     ]
     if not values:
         return

@@ -59,7 +59,7 @@ def acquire(store: Store, project: str, owner: str, seconds: float) -> Lease:
 
 
 def renew(store: Store, connection: Connection, held: Lease) -> None:
-    """Be the first statement of a write transaction: prolong the lease or raise `LeaseLost`."""
+    """Prolong the lease, as the first statement of a write transaction, or raise `LeaseLost`."""
     store.end_when_silent(connection, held.seconds)
     now = store.now_ns(connection)
     kept = connection.execute(
@@ -90,7 +90,7 @@ def heartbeat(store: Store, held: Lease) -> Iterator[None]:
                 if not _prolong(store, held):
                     return
             except (StoreError, SQLAlchemyError):
-                continue  # the store is away or busy: the next beat may find it
+                continue  # the store is unavailable or busy: the next beat may succeed
 
     thread = Thread(target=beat, name="ringfence-lease", daemon=True)
     thread.start()
@@ -98,7 +98,7 @@ def heartbeat(store: Store, held: Lease) -> Iterator[None]:
         yield
     finally:
         stop.set()
-        thread.join(held.seconds)  # one beat may still wait for a store that is away
+        thread.join(held.seconds)  # one beat may still wait for an unavailable store
 
 
 def _prolong(store: Store, held: Lease) -> bool:
@@ -119,7 +119,7 @@ def _prolong(store: Store, held: Lease) -> bool:
 
 
 def release(store: Store, held: Lease) -> None:
-    """Let others in at once instead of at the lease's end; harmless if it was lost already."""
+    """End the lease now instead of at its expiry; harmless if it was lost already."""
     with store.transaction() as connection:
         connection.execute(
             update(lease)

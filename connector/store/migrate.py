@@ -1,7 +1,7 @@
-"""Bring the SQL store to this code's version; twice does no harm, going back is refused.
+"""Migrate the SQL store to this code's version: idempotent; downgrades are refused.
 
-Alembic is imported to migrate, and not to look at the version: that happens in every command, and
-Alembic costs half a CPU second.
+Alembic is imported to migrate, but not to check the version: every command does that, and importing
+Alembic takes half a CPU second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SELECT_VERSION = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a na
 
 
 def migrate_sql(store: Store) -> list[str]:
-    """Apply the missing Alembic revisions in one transaction and tell which."""
+    """Apply the missing Alembic revisions in one transaction and report which."""
     from alembic import command
     from alembic.script import ScriptDirectory
 
@@ -47,6 +47,12 @@ def has_tables(store: Store) -> bool:
     store.make_place()
     with store.reading() as connection:
         return _sql_version(connection) is not None
+
+
+def is_new(store: Store) -> bool:
+    """Whether no version of ringfence has migrated this store yet."""
+    with store.reading() as connection:
+        return _sql_version(connection) is None
 
 
 def require_sql(store: Store) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from ringfence.connector.errors import ModelError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.records import Member, Role
 from ringfence.connector.store import chain
 from ringfence.connector.store.blocks import split
@@ -38,11 +39,12 @@ def record_model(
     digest: str,
     members: Sequence[Member],
     promote: str | None = None,
+    signing_key: JsonObject | None = None,
 ) -> State:
     """Write manifest, members and chain entries in one transaction; return the model's state.
 
     The project's first model is taken into use, and so is one with a reason to `promote` it; any
-    other one is a candidate.
+    other one is a candidate. `signing_key` is what the entry says of the project's first one.
     """
     project = writer.lease.project
     with writer.store.transaction() as connection:
@@ -70,18 +72,19 @@ def record_model(
                     for labelled in part
                 ],
             )
-        facts: dict[str, Any] = {
+        facts: JsonObject = {
             "version": version,
             "manifest_sha256": digest,
             "members": len(members),
             "member_digests": member_digests(members),
             "trained_ns": now,
             "state": state,
+            **(signing_key or {}),
         }
         if state == "active":
             reason = FIRST_REASON if promote is None else promote
-            one = insert_activation(connection, project, now, version, how, reason)
-            facts |= {"activation": asdict(one)}
+            member_ = insert_activation(connection, project, now, version, how, reason)
+            facts |= {"activation": asdict(member_)}
         chain.append(connection, project, writer.key, "trained", facts)
     return state
 
@@ -94,7 +97,10 @@ def member_digests(members: Iterable[Member]) -> dict[str, str]:
     >>> sorted(member_digests([Member("i:1", "train", 0), Member("i:2", "calibration", 1)]))
     ['calibration', 'train']
     """
-    rows = [(one.node_key, one.role, one.class_index, one.created_ns) for one in members]
+    rows = [
+        (member_.node_key, member_.role, member_.class_index, member_.created_ns)
+        for member_ in members
+    ]
     return _digests_by_role(rows)
 
 
@@ -155,6 +161,14 @@ def manifest_of(store: Store, project: str, version: str) -> str:
             model.c.project == project, model.c.version == version
         )
         return str(connection.execute(query).scalar_one())
+
+
+def manifests(store: Store, project: str) -> list[str]:
+    """Return the manifests of all model versions, oldest first."""
+    with store.reading() as connection:
+        query = select(model.c.manifest).where(model.c.project == project)
+        rows = connection.execute(query.order_by(model.c.trained_ns, model.c.version))
+        return [str(manifest) for manifest in rows.scalars()]
 
 
 def class_names(store: Store, project: str) -> dict[str, list[str]]:

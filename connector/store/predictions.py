@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, select, update
 
@@ -10,22 +11,32 @@ from ringfence.connector import fault_points
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction, StoredPrediction
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.key_salt import SaltedPredictions
+from ringfence.connector.store.audit_chain.prediction_json import (
+    Digests,
+    FloatJsonCache,
+    decided_blocks,
+    json_blocks,
+    to_json_columns,
+)
 from ringfence.connector.store.blocks import insert_columns, read_blocks, split
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.rows import PREDICTION, prediction_from_row
 from ringfence.connector.store.tables import prediction
-from ringfence.connector.store.trail.prediction_texts import (
-    Digests,
-    ValueTexts,
-    decided_blocks,
-    text_blocks,
-    texts_of,
-)
 from ringfence.connector.store.worklist.entries import insert_entries
 from ringfence.connector.store.writer import Writer
 
 NODES_PER_BLOCK = 5_000  # of a run that is written: what stands in memory beside the run's arrays
 KEYS_PER_BLOCK = 50_000  # of nodes that are evaluated already
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityBlock:
+    """Some evaluated nodes as columns: record's keys, sealed times (None: an older version's)."""
+
+    node_keys: Sequence[str]
+    created_ns: Sequence[int | None]
+    in_graph: Sequence[bool]
 
 
 def insert_predictions(
@@ -34,20 +45,24 @@ def insert_predictions(
     model: str,
     seq: int,
     decided: PredictionTable | Sequence[Prediction],
+    salted: SaltedPredictions | None = None,
 ) -> Digests:
     """Write the predictions of a run inside the transaction that decides it; return digests.
 
-    Block by block, with the worklist's entries of each: what there is of a run beside its arrays
-    does not grow with it, but for eight bytes per node, the order of its keys. A process that dies
+    Block by block, with the worklist's entries of each: memory besides the run's arrays does not
+    grow with it, except for forty bytes per node: the order of its keys, and the hash of its row
+    with a salted key (`salted`). A process that dies
     between two blocks leaves none of them: the transaction is one.
     """
-    digests, recurring = Digests(), ValueTexts()
+    digests, recurring = Digests(), FloatJsonCache()
     constants = {"project": project, "seq": seq, "in_graph": True}
     for block in decided_blocks(decided, NODES_PER_BLOCK):
-        texts = texts_of(block, recurring)
+        texts = to_json_columns(block, recurring)
         insert_columns(connection, prediction, texts.columns(), constants)
         insert_entries(connection, project, model, seq, block)
         digests.update(texts)
+        if salted is not None:
+            salted.update(texts)
         fault_points.reach("block in sql")
     return digests
 
@@ -67,9 +82,14 @@ def band_digest(predictions: Sequence[Prediction]) -> str:
     return _digests(predictions).bands
 
 
+def identity_digest(predictions: Sequence[Prediction]) -> str:
+    """Return one hash over creation times and digests of what was read, in the keys' order."""
+    return _digests(predictions).identities
+
+
 def _digests(predictions: Sequence[Prediction]) -> Digests:
     digests = Digests()
-    for block in text_blocks(predictions):
+    for block in json_blocks(predictions):
         digests.update(block)
     return digests
 
@@ -123,23 +143,73 @@ def evaluated_blocks(
         prediction.c.project == project, prediction.c.seq > after_seq
     )
     with store.reading() as connection:
-        found = connection.execution_options(yield_per=rows).execute(query)
-        yield from found.scalars().partitions()
+        result = connection.execution_options(yield_per=rows).execute(query)
+        yield from result.scalars().partitions()
+
+
+def are_any_evaluated(store: Store, project: str, keys: Sequence[str]) -> bool:
+    """Whether a node with one of `keys` was ever evaluated."""
+    query = select(prediction.c.seq).where(prediction.c.project == project)
+    with store.reading() as connection:
+        return any(
+            connection.execute(query.where(prediction.c.node_key.in_(part)).limit(1)).first()
+            for part in split(keys)
+        )
+
+
+def identity_blocks(
+    store: Store, project: str, after_seq: int = 0, rows: int = KEYS_PER_BLOCK
+) -> Iterator[IdentityBlock]:
+    """Yield which nodes were evaluated in runs after `after_seq`, at most `rows` at a time."""
+    query = select(prediction.c.node_key, prediction.c.created_ns, prediction.c.in_graph).where(
+        prediction.c.project == project, prediction.c.seq > after_seq
+    )
+    with store.reading() as connection:
+        result = connection.execution_options(yield_per=rows).execute(query)
+        for part in result.partitions():
+            yield IdentityBlock(*zip(*part, strict=True))
+
+
+def runs_of_nodes(connection: Connection, project: str, keys: Sequence[str]) -> set[int]:
+    """Return the runs that evaluated some nodes."""
+    query = select(prediction.c.seq).where(prediction.c.project == project).distinct()
+    return {
+        int(seq)
+        for part in split(keys)
+        for seq in connection.execute(query.where(prediction.c.node_key.in_(part))).scalars()
+    }
 
 
 def mark_gone(writer: Writer, keys: Sequence[str]) -> None:
     """Mark predictions whose node has left the graph; the predictions stay."""
     if not keys:
         return
-    project = writer.lease.project
     with writer.store.transaction() as connection:
         writer.begin(connection)
-        set_gone(connection, project, keys)
-        chain.append(connection, project, writer.key, "gone", {"gone": sorted(keys)})
+        record_gone(connection, writer, keys)
+
+
+def record_gone(connection: Connection, writer: Writer, keys: Sequence[str]) -> None:
+    """Do what `mark_gone` does inside the caller's transaction."""
+    project = writer.lease.project
+    set_gone(connection, project, keys)
+    chain.append(connection, project, writer.key, "gone", {"gone": sorted(keys)})
+
+
+def those_in_graph(connection: Connection, project: str, keys: Sequence[str]) -> list[str]:
+    """Return those of `keys` whose prediction does not say yet that its node has left."""
+    query = select(prediction.c.node_key).where(
+        prediction.c.project == project, prediction.c.in_graph.is_(True)
+    )
+    return [
+        str(key)
+        for part in split(keys)
+        for key in connection.execute(query.where(prediction.c.node_key.in_(part))).scalars()
+    ]
 
 
 def set_gone(connection: Connection, project: str, keys: Sequence[str]) -> None:
-    """Do what `mark_gone` does inside the caller's transaction."""
+    """Mark predictions in SQL; the caller's chain entry lists them."""
     for part in split(keys):
         connection.execute(
             update(prediction)

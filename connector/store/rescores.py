@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import insert
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.records import Prediction
 from ringfence.connector.store import chain
 from ringfence.connector.store.predictions import payload_digest
@@ -26,17 +27,17 @@ def record_rescores(
             [
                 {
                     "project": project,
-                    "node_key": one.node_key,
+                    "node_key": prediction.node_key,
                     "at_ns": now,
                     "reason": reason,
                     "model": model,
                     "alpha": alpha,
-                    **set_columns(one),
+                    **set_columns(prediction),
                 }
-                for one in predictions
+                for prediction in predictions
             ],
         )
-        facts = {
+        facts: JsonObject = {
             "reason": reason,
             "nodes": len(predictions),
             "predictions": payload_digest(predictions),

@@ -14,10 +14,9 @@ from typing import Any
 
 from sqlalchemy import Row
 
+from ringfence.connector.alarm_records import AlarmEvent, AlarmState
 from ringfence.connector.records import (
     UNREADABLE,
-    AlarmEvent,
-    AlarmState,
     AuditMark,
     ChainEntry,
     CoverageRow,
@@ -32,7 +31,7 @@ from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.retention.kept_detail import p_values_of, scores_of
 from ringfence.connector.store.tables import coverage, prediction
 
-RUN_JSON = ("calibration_scores", "watch", "alphas", "levels", "shift")
+RUN_JSON = ("calibration_scores", "watch", "alphas", "levels", "shift", "lists")
 """Columns of the table `run` that hold JSON in the canonical form, or NULL."""
 
 RUN_FACTS = tuple(field.name for field in fields(RunFacts))
@@ -41,14 +40,18 @@ PREDICTION = (
     prediction.c.node_key, prediction.c.classes, prediction.c.p_values, prediction.c.scores,
     prediction.c.degree, prediction.c.band, prediction.c.project, prediction.c.seq,
     prediction.c.in_graph, prediction.c.label, prediction.c.labelled_ns, prediction.c.covered,
-    prediction.c.covered_naive, prediction.c.unseen,
+    prediction.c.covered_naive, prediction.c.unseen, prediction.c.created_ns,
+    prediction.c.evidence, prediction.c.sampled, prediction.c.lists,
 )  # fmt: skip
 """The columns that `prediction_from_row` takes, in its order."""
 
-_decode = json.JSONDecoder().decode  # json.loads without its questions about bytes and options
+ColumnValues = dict[str, Any]
+"""Values of a table's columns by name, as SQLAlchemy takes and gives them."""
+
+_decode = json.JSONDecoder().decode  # json.loads without its checks for bytes and options
 
 
-def run_columns(facts: RunFacts) -> dict[str, Any]:
+def run_columns(facts: RunFacts) -> ColumnValues:
     """Return what a decided run writes: the columns of its facts, JSON as text."""
     values = {name: getattr(facts, name) for name in RUN_FACTS}
     values["notes"] = json.dumps(facts.notes)
@@ -70,9 +73,9 @@ def run_from_row(row: Row[Any]) -> Run:
     return Run(**values)
 
 
-def threshold_columns(project: str, seq: int, one: Threshold) -> dict[str, Any]:
+def threshold_columns(project: str, seq: int, threshold_: Threshold) -> ColumnValues:
     """Return the columns of a threshold of a run."""
-    values = {field.name: getattr(one, field.name) for field in fields(Threshold)}
+    values = {field.name: getattr(threshold_, field.name) for field in fields(Threshold)}
     return {"project": project, "seq": seq, **values, "class": values.pop("class_")}
 
 
@@ -99,7 +102,7 @@ def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
     """
     (
         node_key, classes, p_values, scores, degree, band, project, seq, in_graph, label,
-        labelled_ns, covered, covered_naive, unseen,
+        labelled_ns, covered, covered_naive, unseen, created_ns, evidence, sampled, lists,
     ) = row  # fmt: skip
     return StoredPrediction(
         node_key,
@@ -108,6 +111,8 @@ def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
         scores_of(scores),
         degree,
         band,
+        created_ns,
+        evidence,
         project=project,
         seq=seq,
         in_graph=in_graph,
@@ -116,15 +121,17 @@ def prediction_from_row(row: Sequence[Any]) -> StoredPrediction:
         covered=covered,
         covered_naive=covered_naive,
         unseen=unseen,
+        sampled=sampled,
+        lists=_decode(lists) if lists else {},
     )
 
 
-def coverage_columns(row: CoverageRow) -> dict[str, Any]:
+def coverage_columns(row: CoverageRow) -> ColumnValues:
     """Return the columns of a coverage row but for project and time of the audit."""
     return {name: getattr(row, name) for name in COVERAGE}
 
 
-def stored_coverage_columns(row: StoredCoverage) -> dict[str, Any]:
+def stored_coverage_columns(row: StoredCoverage) -> ColumnValues:
     """Return all columns of a coverage row, in the order of the table."""
     return {column.name: getattr(row, column.name) for column in coverage.c}
 

@@ -11,6 +11,7 @@ import numpy as np
 from sqlalchemy import Connection, Select, delete, insert, select, update
 
 from ringfence.connector import fault_points
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.prediction_table import FurtherSizes, PredictionTable
 from ringfence.connector.records import (
     JoinedNode,
@@ -21,12 +22,18 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.configuration import record_change
+from ringfence.connector.store.audit_chain.key_salt import FIELD as SALTED
+from ringfence.connector.store.audit_chain.key_salt import SaltedPredictions, current_salt
+from ringfence.connector.store.calibration.calibration_digest import joined_facts
 from ringfence.connector.store.calibration.joined import insert_joined
-from ringfence.connector.store.calibration.joined_seal import joined_facts
+from ringfence.connector.store.calibration.run_basis import RunBasis, insert_basis
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.predictions import (
     insert_predictions,
+    record_gone,
     set_gone,
+    those_in_graph,
 )
 from ringfence.connector.store.rows import run_columns, run_from_row
 from ringfence.connector.store.tables import lease, quarantine, run
@@ -35,7 +42,17 @@ from ringfence.connector.store.thresholds.recorded import (
     insert_thresholds,
     thresholds_digest,
 )
-from ringfence.connector.store.trail.configuration import record_change
+from ringfence.connector.store.worklist.listed_nodes import (
+    list_facts,
+    mark_listed,
+    salted_list_facts,
+)
+from ringfence.connector.store.worklist.sampled_nodes import (
+    NO_SAMPLE,
+    AuditSample,
+    mark_sampled,
+    sample_facts,
+)
 from ringfence.connector.store.writer import Writer
 
 NO_FURTHER_SETS = FurtherSizes((), (), np.empty((0, 0), np.int64))
@@ -48,6 +65,10 @@ class Decision:
     `terms` are the settings that coverage is counted under, for the record of their changes;
     `thresholds` are those of every alpha, stratum and class, `further_sets` the sets at the alphas
     after the first; `joined` are evaluated nodes that count as calibration from this run on.
+    `superseded` are record's keys of nodes that left the graph: due nodes have their keys now.
+    `sample` are the nodes that it drew for the audit sample; `basis` is what its entry can be
+    derived from again. `listed` are the nodes on lists, each with its lists and the smallest
+    promised share at which it would be on them.
     """
 
     facts: RunFacts
@@ -57,6 +78,10 @@ class Decision:
     thresholds: Sequence[Threshold] = ()
     further_sets: FurtherSizes | None = None
     joined: Sequence[JoinedNode] = ()
+    superseded: Sequence[str] = ()
+    sample: AuditSample = NO_SAMPLE
+    basis: RunBasis | None = None
+    listed: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
 
 def decide(writer: Writer, decision: Decision) -> int:
@@ -76,22 +101,36 @@ def decide(writer: Writer, decision: Decision) -> int:
                 project=project, state="decided", token=writer.lease.token, **columns
             )
         )
+        if left := those_in_graph(connection, project, decision.superseded):
+            record_gone(connection, writer, left)
         model = decision.facts.model
-        digests = insert_predictions(connection, project, model, seq, decision.predictions)
+        salt = current_salt(connection, project)
+        salted = SaltedPredictions(salt)
+        digests = insert_predictions(connection, project, model, seq, decision.predictions, salted)
+        mark_sampled(connection, project, decision.sample)
+        mark_listed(connection, project, decision.listed)
         insert_thresholds(connection, project, seq, decision.thresholds)
         further = decision.further_sets or NO_FURTHER_SETS
         further_digest = insert_further_sets(connection, project, seq, further)
         insert_joined(connection, project, model, seq, decision.joined)
+        basis_facts = insert_basis(connection, project, seq, decision.basis)
         fault_points.reach("inside decide")
         _replace_quarantine(connection, project, seq, now, decision.rejected)
-        facts = {
+        keys = keys_of(decision.predictions) if decision.listed else ()
+        facts: JsonObject = {
             "run": columns,
             "predictions": digests.payload,
+            SALTED: salted.facts(decision.sample.keys)
+            | salted_list_facts(decision.listed, keys, salt),
             "degrees": digests.degrees,
             "thresholds": thresholds_digest(decision.thresholds),
             "bands": digests.bands,
+            "identities": digests.identities,
             "further_sets": further_digest,
             "joined": joined_facts(connection, project, model, seq, decision.joined),
+            "sample": sample_facts(decision.sample),
+            **basis_facts,
+            **list_facts(decision.listed, keys),
             "token": writer.lease.token,
         }
         writer.begin(connection)  # a large run takes longer than a lease: it counts from here
@@ -102,6 +141,13 @@ def decide(writer: Writer, decision: Decision) -> int:
             .values(next_seq=seq + 1, watermark_ns=decision.facts.watermark_to_ns)
         )
     return seq
+
+
+def keys_of(predictions: PredictionTable | Sequence[Prediction]) -> Sequence[str]:
+    """Return the keys of a run's predictions."""
+    if isinstance(predictions, PredictionTable):
+        return predictions.keys
+    return [decided.node_key for decided in predictions]
 
 
 def close_run(
@@ -118,7 +164,7 @@ def close_run(
             .values(state="applied", applied_ns=now, timings=dumps(timings))
         )
         if closed.rowcount:
-            facts = {"seq": seq, "applied_ns": now, "gone": sorted(missing)}
+            facts: JsonObject = {"seq": seq, "applied_ns": now, "gone": sorted(missing)}
             chain.append(connection, project, writer.key, "applied", facts)
         fault_points.reach("inside close")
 
@@ -144,7 +190,7 @@ def applied_after(store: Store, project: str, seq: int) -> list[int]:
 
 
 def watermarks(store: Store, project: str) -> list[int]:
-    """Return up to where each run had read the graph, oldest time first."""
+    """Return up to where each run had read the graph, oldest first."""
     query = select(run.c.watermark_to_ns).where(
         run.c.project == project, run.c.watermark_to_ns.is_not(None)
     )
@@ -193,7 +239,7 @@ def newest_run_of_model(store: Store, project: str, model: str) -> Run | None:
     return None if row is None else run_from_row(row)
 
 
-def finite(value: float) -> float | None:
+def finite_or_none(value: float) -> float | None:
     """Return a threshold as SQL and JSON can hold it: -infinity becomes NULL."""
     return value if math.isfinite(value) else None
 

@@ -1,4 +1,4 @@
-"""The truth about scheduled jobs: when each is due, who has claimed it, how it ended.
+"""The state of scheduled jobs: when each is due, which scheduler has claimed it, how it ended.
 
 A scheduler's trigger only says when to poll. Whether a job runs is decided here, by the database's
 clock and one conditional UPDATE, so that two schedulers never run the same due time twice. A job
@@ -16,6 +16,7 @@ from sqlalchemy import Connection, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.rows import ColumnValues
 from ringfence.connector.store.tables import schedule
 from ringfence.connector.times import NANOSECONDS
 
@@ -97,13 +98,13 @@ def plan(store: Store, project: str, jobs: Iterable[Planned]) -> None:
     ]
     if changed:
         with store.transaction() as connection:
-            for row, values in changed:  # unless somebody else has written the row since
+            for row, values in changed:  # unless another scheduler has written the row since
                 unchanged = schedule.c.due_ns.is_not_distinct_from(row.due_ns)
                 connection.execute(_row(project, row.job).where(unchanged).values(values))
 
 
 def due(store: Store, project: str) -> list[str]:
-    """Return the jobs of `project` that should run now and that nobody runs."""
+    """Return the jobs of `project` that should run now and are not running."""
     with store.reading() as connection:
         now = store.now_ns(connection)
         due_jobs = connection.execute(
@@ -187,7 +188,7 @@ def _free_and_due(now: int) -> tuple[Any, Any]:
     )
 
 
-def _wanted(row: ScheduledJob, planned: Planned | None, now: int) -> dict[str, Any]:
+def _wanted(row: ScheduledJob, planned: Planned | None, now: int) -> ColumnValues:
     if planned is None:
         return {"due_ns": None}
     due_ns = row.due_ns
@@ -198,14 +199,14 @@ def _wanted(row: ScheduledJob, planned: Planned | None, now: int) -> dict[str, A
     return {"trigger": planned.trigger, "timezone": planned.timezone, "due_ns": due_ns}
 
 
-def _outcome(now: int, ended: Ended) -> dict[str, Any]:
-    values: dict[str, Any] = {"ended_ns": now, "outcome": ended.outcome, "words": ended.words}
+def _outcome(now: int, ended: Ended) -> ColumnValues:
+    values: ColumnValues = {"ended_ns": now, "outcome": ended.outcome, "words": ended.words}
     if ended.outcome == "failed":
         return values | _failure(now, ended.words)
     return values | ({"failures": 0} if ended.outcome in ("done", "alarm") else {})
 
 
-def _failure(now: int, words: str) -> dict[str, Any]:
+def _failure(now: int, words: str) -> ColumnValues:
     return {"failures": schedule.c.failures + 1, "failed_ns": now, "failed_words": words}
 
 

@@ -1,8 +1,7 @@
 """The SQL audit store's tables; the revisions in migrations/sql create the same (a test compares).
 
 Times are integer nanoseconds since 1970 (PostgreSQL would round a timestamp to microseconds).
-JSON is text written with `allow_nan=False`: SQLite would turn NaN into NULL without a word.
-"""
+JSON is text written with `allow_nan=False`: SQLite would turn NaN into NULL without a word."""
 
 from __future__ import annotations
 
@@ -22,7 +21,10 @@ from sqlalchemy import (
 )
 
 from ringfence.connector.records import NO_OPTIONS
+from ringfence.connector.store.audit_chain.tables import key_salt as key_salt
 from ringfence.connector.store.calibration.tables import joined as joined
+from ringfence.connector.store.calibration.tables import monitor_input as monitor_input
+from ringfence.connector.store.graph.database import graph_database as graph_database
 from ringfence.connector.store.lifecycle.tables import activation as activation
 from ringfence.connector.store.lifecycle.tables import comparison as comparison
 from ringfence.connector.store.retention.tables import removal as removal
@@ -32,6 +34,7 @@ from ringfence.connector.store.shadow.tables import shadow_run as shadow_run
 from ringfence.connector.store.shadow.tables import shadow_set as shadow_set
 from ringfence.connector.store.thresholds.tables import further_set as further_set
 from ringfence.connector.store.thresholds.tables import metadata as metadata
+from ringfence.connector.store.thresholds.tables import partial_index
 from ringfence.connector.store.thresholds.tables import threshold as threshold
 from ringfence.connector.store.worklist.tables import mark as mark
 from ringfence.connector.store.worklist.tables import worklist_entry as worklist_entry
@@ -146,6 +149,7 @@ run = Table(
     Column("weights", Text, nullable=False, server_default="none"),
     Column("shift", Text),
     Column("mean_size_naive", Double),
+    Column("lists", Text),
     PrimaryKeyConstraint("project", "seq"),
     CheckConstraint("state IN ('started', 'decided', 'applied')", name="run_state"),
     Index("run_by_time", "project", "decided_ns", "seq"),
@@ -160,9 +164,7 @@ the first. `level` is what p-values were compared with for it, another one than 
 moved it, NULL where classes have levels of their own; `lowest_level` the lowest of all: classes
 with a p-value above it stand in the graph. `levels` are the levels in use and the adaptive one's
 state, `shift` what distinguishes due nodes from calibration nodes, both as JSON. `mean_size_naive`
-is the mean size of the naive sets, NULL in runs of older versions."""
-
-KNOWN = text("label IS NOT NULL")
+is the mean size of naive sets, NULL in older runs; `lists` are the facts of its lists as JSON."""
 
 prediction = Table(
     "prediction",
@@ -183,26 +185,29 @@ prediction = Table(
     Column("unseen", Boolean),
     Column("top_p", Double),
     Column("band", Text),
+    Column("created_ns", BigInteger),
+    Column("evidence", Text),
+    Column("sampled", Boolean, nullable=False, server_default=text("false")),
+    Column("lists", Text),
     PrimaryKeyConstraint("project", "node_key"),
     ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
     Index("prediction_by_run", "project", "seq", "node_key"),
     Index("prediction_unlabelled", "project", "labelled_ns"),
-    Index(
-        "prediction_known",
-        "project",
-        "seq",
-        "label",
-        "labelled_ns",
-        "node_key",
-        sqlite_where=KNOWN,
-        postgresql_where=KNOWN,
+    partial_index(
+        "prediction_known", "project", "seq", "label", "labelled_ns", "node_key",
+        where="label IS NOT NULL",
     ),
-)
+    partial_index("prediction_sampled", "project", "seq", "node_key", where="sampled"),
+    partial_index("prediction_listed", "project", "seq", "node_key", where="lists IS NOT NULL"),
+)  # fmt: skip
 """One evaluated node. The primary key is the rule that a node is evaluated once, ever.
 
 `label` is the newest class noticed, `labelled_ns` when the first one was; `unseen` says that the
 model never saw such a class. `top_p` is the largest p-value: how well the likeliest class fits.
-`band` is the stratum that judged it. Retention leaves a part of `p_values` and `scores`."""
+`band` is the stratum that judged it. Retention leaves a part of `p_values` and `scores`.
+`node_key` is the record's key: the second node of a key has `1@` before it. `created_ns` is its
+creation time or when it was first seen, `evidence` a digest of what was read; once both NULL.
+`sampled`: its run drew it for the audit sample; `lists`: those it is on, with shares, as JSON."""
 
 label = Table(
     "label",
@@ -287,6 +292,7 @@ coverage = Table(
 """What the classes that became known say; late classes update the row.
 
 Slices: `run` one run, `window` the last runs up to it, `total` all runs of the model up to it,
+`sample` the nodes of the audit sample in those runs, or in the runs of the last 90 days (`name`),
 `class` and `group` all runs of the model, at its last run, with the class or `property=value` as
 `name`. `first_alpha` is false in rows about the sets at the alphas after a run's first;
 `own_promise` is true in rows of a class or group that has a promise of its own, with its alpha.
@@ -304,7 +310,7 @@ alarm = Table(
     PrimaryKeyConstraint("project", "rule"),
     CheckConstraint("state IN ('ok', 'pending', 'firing', 'no data')", name="alarm_state"),
 )
-"""What each alarm rule says now, and since when."""
+"""What each alarm rule says, since when."""
 
 alarm_event = Table(
     "alarm_event",
@@ -333,8 +339,7 @@ quarantine = Table(
     Column("kind", Text, nullable=False, server_default="node"),
     PrimaryKeyConstraint("project", "element_id"),
 )
-"""Nodes that could not be used, and why; relationships without a usable time (`kind` =
-relationship) are read all the same, `node_key` is the node they start at."""
+"""Nodes that could not be used, and why; relationships without a usable time are read anyway."""
 
 rescore = Table(
     "rescore",
@@ -351,7 +356,6 @@ rescore = Table(
     PrimaryKeyConstraint("project", "node_key", "at_ns"),
 )
 """Later evaluations of nodes that a person asked for: no guarantee, in no coverage row."""
-
 audit = Table(
     "audit",
     metadata,

@@ -1,4 +1,4 @@
-"""Counts from the predictions: per run, per class, per group, now or as of any date."""
+"""Counts from the predictions: per run, class, group, audit sample; now or as of any date."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from sqlalchemy import ColumnElement, Select, and_, case, func, select
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.tables import further_set, grouping, prediction, run
 from ringfence.connector.store.thresholds.strata import (
+    WHOLE_RUN,
     By,
     StrataById,
-    Stratum,
+    StratumCounts,
     classes_as_of,
-    group_name,
+    group_name_column,
     known_strata,
     same_node,
 )
 
 Terms = tuple[str, str, str, float, str, bool]
-"""Model, rule, score, alpha, the other options, whether all calibration nodes counted alike."""
+"""Model, rule, score, alpha, the other options, whether all calibration nodes had equal weight."""
 
 COUNTS = (
     "evaluated", "known", "covered", "covered_naive", "unseen",
@@ -58,15 +59,16 @@ class Tally:
     calibration_set: str = "frozen"
     adapt: bool = False
     first: bool = True
-    strata: tuple[tuple[Stratum, ...], ...] = ()
+    strata: tuple[tuple[StratumCounts, ...], ...] = ()
     classes_naive: float | None = None
 
     @property
     def terms(self) -> Terms:
         """What must be the same for runs to be counted together.
 
-        Weighted runs (drift, EdgeEx) stand apart: the smallest effective number of calibration
-        nodes counts for all, so a single one would widen the band of every run before it.
+        Weighted runs (drift, EdgeEx) are counted separately: the smallest effective number of
+        calibration nodes counts for all, so a single one would widen the band of every run before
+        it.
         """
         weighted = self.effective_calibration != self.n_calibration
         return self.model, self.rule, self.score, self.alpha, self.options, not weighted
@@ -102,8 +104,9 @@ def _query(
     """Count the sets at the first alpha of each run, or (`further`) at every other one."""
     known = prediction if as_of_ns is None else classes_as_of(project, as_of_ns)
     noticed = known.c.label.is_not(None)
-    name: Any = {"run": "", "class": known.c.label, "group": group_name()}[by]
-    name = func.coalesce(name, "") if by == "run" else name
+    names = {"run": "", "sample": "", "class": known.c.label, "group": group_name_column()}
+    name: Any = names[by]
+    name = func.coalesce(name, "") if by in WHOLE_RUN else name
     alpha, size, covered = run.c.alpha, prediction.c.size, known.c.covered
     if further:
         alpha, size, covered = further_set.c.alpha, further_set.c.size, further_set.c.covered
@@ -120,7 +123,7 @@ def _query(
             prediction, and_(run.c.project == prediction.c.project, run.c.seq == prediction.c.seq)
         )
         .where(run.c.project == project, run.c.model == version)
-        .group_by(*terms, *(() if by == "run" else (name,)))
+        .group_by(*terms, *(() if by in WHOLE_RUN else (name,)))
     )
     if further:
         query = query.join(further_set, same_node(further_set))
@@ -129,6 +132,8 @@ def _query(
         query = query.where(run.c.decided_ns <= as_of_ns)
     if by == "class":
         query = query.where(noticed)
+    if by == "sample":
+        query = query.where(prediction.c.sampled.is_(True))
     if by == "group":
         query = query.join(grouping, same_node(grouping))
     return query
@@ -176,8 +181,8 @@ def _sums(sets: _Sets) -> list[Any]:
 
 def _tally(row: Any, strata: StrataById, by: By, *, first: bool) -> Tally:
     judged = strata.get((int(row["seq"]), float(row["alpha"]), row["name"]), [])
-    if row["promise"] == "class" and judged and row["unseen"]:
-        judged = [*judged, _never_seen(row)]
+    if row["unseen"] and judged and all(stratum.class_ for stratum in judged):
+        judged = [*judged, _never_seen(row)]  # thresholds of single classes judged the others
     naive = row["mean_size_naive"] if first and by == "run" else None
     return Tally(
         int(row["seq"]),
@@ -200,7 +205,7 @@ def _tally(row: Any, strata: StrataById, by: By, *, first: bool) -> Tally:
     )
 
 
-def _never_seen(row: Any) -> Stratum:
+def _never_seen(row: Any) -> StratumCounts:
     """Nodes of classes that the model does not have: no threshold of a class judged them."""
     size, effective = int(row["n_calibration"]), float(row["effective_calibration"])
-    return Stratum(size, effective, row["alpha"], int(row["unseen"]), 0)
+    return StratumCounts(size, effective, row["alpha"], int(row["unseen"]), 0)

@@ -1,4 +1,4 @@
-"""Who writes to the audit store: a process that holds the lease and the audit chain's key."""
+"""A writer of the audit store: a process that holds the lease and the audit chain's key."""
 
 from __future__ import annotations
 

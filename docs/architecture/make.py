@@ -17,32 +17,39 @@ FOLDER = Path(__file__).resolve().parent
 
 JOBS: dict[str, dict[str, str]] = {
     "where people and programs come in": {
-        "cli": "one module per verb",
+        "cli": "a module per verb",
+        "python_api": "ringfence.open",
+        "setup": "init, doctor, migrate",
+        "samples": "demo, samples",
         "schedule": "jobs at their times",
         "dashboard": "pages, API, metrics",
+        "mcp": "tools for agents",
+    },
+    "what shows the record": {
         "report": "one HTML file, tables",
-        "explanation": "why this set",
         "worklist": "nodes to look at",
+        "reproduce": "the paper's experiments",
+        "views": "tables, charts, renderers",
     },
     "what is done": {
-        "setup": "init, doctor, migrate",
+        "retention": "prune old details",
+        "integrity": "verify, reconcile",
+        "auditing": "coverage, alarms",
+        "explanation": "why this set",
         "training": "train",
         "lifecycle": "promote, roll back",
         "scoring": "score, rescore",
-        "engines": "here, or on Ray",
-        "auditing": "coverage, alarms",
-        "integrity": "verify, reconcile",
-        "retention": "prune old details",
     },
-    "what they share; demo and reproduction": {
-        "config": "ringfence.toml",
-        "project": "workspace, session, API",
+    "what all of them use": {
+        "engines": "here, or on Ray",
+        "inference": "the forward pass",
+        "project": "workspace, session",
         "telemetry": "run ids, logs, traces",
-        "views": "tables, charts, renderers",
-        "samples": "demo, sample graph",
-        "reproduce": "the paper's experiments",
+        "config": "ringfence.toml",
     },
 }
+"""Rows from top to bottom: a folder imports folders to its right, or in a row below."""
+
 CONNECTOR: dict[str, str] = {
     "store": "all SQL",
     "neo4j": "all Cypher",
@@ -55,11 +62,14 @@ MODELS: dict[str, str] = {
     "conformal": "thresholds, sets",
     "calibration": "window, adaptive level",
     "promise": "classes, groups",
+    "rules": "bands, NodeEx, EdgeEx",
+    "selection": "lists with a promise",
     "guarantee": "law, verdict",
     "exchangeability": "martingales, advisor",
     "training": "full batch, samples",
     "inference": "incremental pass",
     "explanation": "what if, exactly",
+    "trees": "columns, boosted trees",
     "sequences": "growing graphs",
     "sample": "simulated graphs",
     "comparison": "who is better",
@@ -72,8 +82,9 @@ ROOMS: dict[str, list[str]] = {
     "migrations": ["sql", "cypher"],
 }
 WITHOUT_TORCH = (
-    "auditing", "config", "dashboard", "engines", "explanation", "integrity", "lifecycle",
-    "project", "report", "retention", "schedule", "scoring", "setup", "views", "worklist",
+    "auditing", "config", "dashboard", "engines", "explanation", "inference", "integrity",
+    "lifecycle", "mcp", "project", "report", "retention", "schedule", "scoring", "setup",
+    "telemetry", "views", "worklist",
 )  # fmt: skip
 
 STYLE = """
@@ -169,35 +180,36 @@ def folder(box: Box, name: str, holds: str, kind: str = "folder") -> list[str]:
 
 def rooms() -> str:
     """Return the picture of the rooms and of the directions between them."""
-    parts = _jobs_room(Box(20, 20, 960, 294))
-    parts += _connector_room(Box(20, 380, 470, 178))
-    parts += _models_room(Box(530, 380, 450, 310))
+    parts = _jobs_room(Box(20, 20, 960, 378))
+    parts += _connector_room(Box(20, 464, 470, 178))
+    parts += _models_room(Box(530, 464, 450, 374))
     parts += [
-        arrow(255, 314, 255, 378),
-        text(265, 342, "records, settings, a write session", "note"),
-        arrow(755, 314, 755, 378),
-        text(765, 342, "arrays, seeds, times", "note"),
-        arrow(491, 469, 529, 469, "barred"),
-        '<path class="barred" stroke-width="1.6" d="M 503 461 L 517 477 M 517 461 L 503 477"/>',
-        text(510, 372, "no import, either way", "note bad", "middle"),
+        arrow(255, 398, 255, 462),
+        text(265, 426, "records, settings, a write session", "note"),
+        arrow(755, 398, 755, 462),
+        text(765, 426, "arrays, seeds, times", "note"),
+        arrow(491, 553, 529, 553, "barred"),
+        '<path class="barred" stroke-width="1.6" d="M 503 545 L 517 561 M 517 545 L 503 561"/>',
+        text(510, 456, "no import, either way", "note bad", "middle"),
     ]
     for x, name, holds in (
         (36, "SQL", "what was decided"),
         (190, "Neo4j", "graph, projection"),
         (344, "local folder", "cache, models"),
     ):
-        parts += [arrow(x + 65, 536, x + 65, 592)]
-        parts += folder(Box(x, 594, 130, 50), name, holds, "outside")
-    parts += folder(Box(36, 672, 438, 50), "migrations/", "sql/ revisions, cypher/ numbered files")
+        parts += [arrow(x + 65, 620, x + 65, 676)]
+        parts += folder(Box(x, 678, 130, 50), name, holds, "outside")
+    parts += folder(Box(36, 756, 438, 50), "migrations/", "sql/ revisions, cypher/ numbered files")
     parts += [
-        text(530, 716, "An arrow means: imports, or talks to.", "note"),
-        Box(530, 728, 22, 16).draw("light"),
-        text(560, 741, "imports no torch", "note"),
-        Box(690, 728, 22, 16).draw("outside"),
-        text(720, 741, "outside the program", "note"),
-        text(530, 764, "connector/ reads migrations/ as files.", "note"),
+        text(530, 864, "An arrow means: imports, or talks to.", "note"),
+        Box(530, 876, 22, 16).draw("light"),
+        text(560, 889, "imports no torch", "note"),
+        Box(690, 876, 22, 16).draw("outside"),
+        text(720, 889, "outside the program", "note"),
+        text(530, 912, "connector/ reads migrations/ as files. In jobs/, a folder imports", "note"),
+        text(530, 930, "folders to its right or in a row below.", "note"),
     ]
-    return picture(1000, 784, "The rooms of ringfence and the directions between them", parts)
+    return picture(1000, 948, "The rooms of ringfence and the directions between them", parts)
 
 
 def _jobs_room(box: Box) -> list[str]:

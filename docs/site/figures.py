@@ -67,7 +67,7 @@ def comparison() -> str:
 
 def sizing() -> str:
     """Return what doctor would predict for some graphs as a table."""
-    from ringfence.jobs.setup.memory import predict
+    from ringfence.jobs.project.memory import predict
 
     head = ["| nodes | `score`, GB | `train`, GB | disk, GB |", "|---|---|---|---|"]
     lines = []

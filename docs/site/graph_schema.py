@@ -79,7 +79,7 @@ NODES = (
             "bias_words": "the same as a sentence",
             "exact": "whether the law of the band is exact",
             "raised_by": "which bound a verdict rests on",
-            "verdict": "`kept`, `watch`, `broken` or `not enough known yet`",
+            "verdict": "`kept`, `watch`, `broken`, `not enough known yet` or `no verdict`",
             "words": "the verdict as a sentence",
             "first_alpha": "whether the row is about a run's first alpha",
             "own_promise": "whether this class or group has a promise of its own",
@@ -96,6 +96,7 @@ NODES = (
             "asked": "lease token of the last writer that asked",
             "chain_n": "number of the chain's entry that the graph remembers",
             "chain_hash": "its hash",
+            "public_key": "the public key that audit packs are signed with, as hex",
         },
     ),
     Part(
@@ -122,6 +123,8 @@ RELATIONSHIPS = (
             "alpha": "the run's first alpha",
             "level": "what p-values were compared with; absent where classes have their own",
             "band": "degree band, class or group that calibrated it; absent where there is none",
+            "sampled": "true at nodes of the audit sample; absent at all others",
+            "lists": "names of the lists (`[[lists]]`) that it is on; absent at nodes on none",
         },
     ),
     Part(

@@ -174,7 +174,7 @@ def _graph_part(part: Part) -> str:
 def python() -> str:
     """`ringfence.open`, the methods of a project, and the names of `ringfence.models`."""
     from ringfence import models
-    from ringfence.jobs.project.api import Project
+    from ringfence.jobs.python_api.project import Project
 
     parts = ["# Python\n", MADE, "## ringfence\n", _callable("ringfence.open", ringfence.open)]
     parts.append("## The project that `ringfence.open` returns\n")

@@ -1,8 +1,8 @@
-"""Which rule does the order of arrival support, and what to do about it?
+"""Which rule the order of arrival supports, and what to do about it.
 
-The audit asks now and then, since the answer moves slowly; `ringfence advise` asks at once. The
-advisor wants every relationship with its time: a graph with more than `MAX_RELATIONSHIPS` is not
-read for it, and the advice says so.
+The audit updates the advice now and then, since it changes slowly; `ringfence advise` forms it at
+once. The advisor needs every relationship with its time: a graph with more than
+`MAX_RELATIONSHIPS` is not read for it, and the advice says so.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.project.promise import terms_for_training, terms_in_force
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.models.exchangeability.advisor import advise
+from ringfence.models.rules.registry import rule_named
 
 MAX_RELATIONSHIPS = 300_000
-GROWTH = 1.1  # ask again when the graph has grown by a tenth
-RULES = {"node": "NodeEx", "edge": "EdgeEx"}
+GROWTH = 1.1  # advise again when the graph has grown by a tenth
 USE_AUTO = 'set [conformal] rule = "auto", then: ringfence train'
 
 
 @dataclass(frozen=True, slots=True)
 class RuleAdvice:
-    """What the order of arrival says about the rules, and what to do.
+    """What the order of arrival shows about the rules, and what to do.
 
     rule: node, edge, neither, undecided, or "not asked" where the graph is too large or too small;
     node_p and edge_p are None there. in_force: the rule of the model in use, or of the next one.
@@ -45,7 +45,7 @@ class RuleAdvice:
 
 
 def form_advice(workspace: Workspace) -> RuleAdvice:
-    """Ask the advisor about the graph as it is now; nothing is written."""
+    """Run the advisor on the graph as it is now; nothing is written."""
     graph, mapping = workspace.graph, workspace.mapping
     nodes, relationships = count_nodes(graph, mapping), count_relationships(graph, mapping)
     in_force = _rule_in_force(workspace)
@@ -69,8 +69,8 @@ def form_advice(workspace: Workspace) -> RuleAdvice:
         seed=workspace.settings.model.seed,
     )
     words, next_step = opinion.describe(), what_to_do(opinion.rule, in_force)
-    found = opinion.rule, opinion.node_p, opinion.edge_p
-    return RuleAdvice(nodes, *found, words, in_force, next_step)
+    measured = opinion.rule, opinion.node_p, opinion.edge_p
+    return RuleAdvice(nodes, *measured, words, in_force, next_step)
 
 
 def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
@@ -92,17 +92,19 @@ def what_to_do(supported: str, in_force: str) -> str:
     >>> what_to_do("edge", "NodeEx")
     'set [conformal] rule = "auto", then: ringfence train'
     """
-    if in_force == "auto":
+    assumed = rule_named(in_force).assumes
+    if assumed is None:
         if supported == "neither":
-            return 'nothing about the rule ("auto" assumes least); watch coverage for drift'
-        return 'nothing: rule = "auto" holds for nodes and for edges in random order'
-    if supported == "undecided" or RULES.get(supported) == in_force:
+            return f'nothing about the rule ("{in_force}" assumes least); watch coverage for drift'
+        return f'nothing: rule = "{in_force}" holds for nodes and for edges in random order'
+    if supported in {"undecided", assumed}:
         return "nothing: the rule in force is not contradicted"
     return USE_AUTO
 
 
 def _not_asked(nodes: int, words: str, in_force: str) -> RuleAdvice:
-    next_step = what_to_do("undecided" if in_force == "auto" else "neither", in_force)
+    assumed = rule_named(in_force).assumes
+    next_step = what_to_do("undecided" if assumed is None else "neither", in_force)
     return RuleAdvice(nodes, "not asked", None, None, words, in_force, next_step)
 
 

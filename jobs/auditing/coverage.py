@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
-from ringfence.connector.records import CoverageRow, Slice
+from ringfence.connector.records import (
+    NAMED_SLICES,
+    CoverageRow,
+    Slice,
+)
+from ringfence.connector.store.alarms import CoverageDecline
 from ringfence.connector.store.tallies import Tally, Terms
 from ringfence.jobs.auditing.coverage_law import LivingCoverage, Schedules, living_coverage
-from ringfence.jobs.auditing.part_law import PartSchedules, living_parts, promised_alpha
+from ringfence.jobs.auditing.decline_evidence import find_decline
+from ringfence.jobs.auditing.group_coverage_law import PartSchedules, living_parts, promised_alpha
 from ringfence.jobs.auditing.summary import (
     Summary,
     is_unweighted,
@@ -18,20 +25,29 @@ from ringfence.jobs.auditing.summary import (
     summarise,
     unknown,
 )
-from ringfence.models.guarantee.anytime import over_runs
+from ringfence.jobs.auditing.unsettled_rows import waiting_runs, without_unsettled
+from ringfence.models.guarantee.anytime import ANYTIME_DELTA, bound_over_runs, over_runs
 from ringfence.models.guarantee.selection import (
     LARGE_DIFFERENCE,
     MeanDifference,
     selection_bias,
     worst_case_coverage,
 )
-from ringfence.models.guarantee.verdict import describe_verdict, judge_coverage
+from ringfence.models.guarantee.verdict import AnytimeBound, describe_verdict, judge_coverage
+from ringfence.models.promise.registry import promise_named
 
 NOT_PROMISED = "; the promise is for all nodes together"
 
 
 NO_SCHEDULES: Schedules = {}
 NO_PART_SCHEDULES: PartSchedules = {}
+
+
+class Judge(Protocol):
+    """Makes the row of some runs."""
+
+    def __call__(self, runs: Summary, *, law: LivingCoverage | None) -> CoverageRow:
+        """Return the row, judged by the law where it is simulated."""
 
 
 def coverage_rows(
@@ -41,15 +57,22 @@ def coverage_rows(
     window: int,
     schedules: Schedules = NO_SCHEDULES,
     part_schedules: PartSchedules = NO_PART_SCHEDULES,
+    unsettled: Collection[int] = (),
+    declines: list[CoverageDecline] | None = None,
 ) -> list[CoverageRow]:
-    """Return every row: of each terms in the order of its runs, that of the last run at the end.
+    """Return every row: by terms, in the order of their runs, with the last run's terms at the end.
 
     Runs of the same terms (model, rule, score, alpha, other options) count together wherever they
     recur, so that a changed configuration, also one that is changed back, leaves out none. Nodes of
-    different runs of one model share its calibration nodes, and each is evaluated once: the law
-    for all of them together is taken to be that of one run with the larger m, which is as wide as
-    it can be. Where calibration lives, `schedules` say who calibrated which run (`coverage_law`),
-    `part_schedules` who calibrated a class or group with a promise of its own (`part_law`).
+    different runs of one model share its calibration nodes, and each is evaluated once: the law for
+    all of them together is taken to be that of one run with the larger m, which is as wide as it
+    can be. If known nodes join the calibration, `schedules` has the calibration nodes of each run
+    (`coverage_law`), `part_schedules` those of classes and groups with a promise of their own
+    (`group_coverage_law`).
+
+    `unsettled` are runs of which only early classes are known: they are not judged, nor do they
+    count in the verdict over many runs or on a group (`unsettled_rows`). `declines` takes the
+    evidence for a decline under each terms (`decline_evidence`).
     """
     first = [tally for tally in runs if tally.first]
     by_terms: dict[Terms, list[Tally]] = {}
@@ -57,21 +80,59 @@ def coverage_rows(
         by_terms.setdefault(tally.terms, []).append(tally)
     rows: list[CoverageRow] = []
     for terms, of_model in sorted(by_terms.items(), key=lambda item: _place(item[1][-1])):
-        named = groups if of_model[-1].promise == "group" else classes
-        parts = living_parts(of_model, first, named, schedules, part_schedules)
+        named = {"class": classes, "group": groups}
+        promised = named.get(promise_named(of_model[-1].promise).slice or "", ())
+        parts = living_parts(of_model, first, promised, schedules, part_schedules)
         law = living_coverage(of_model, first, schedules) if parts is None else parts.together
         of_parts = {} if parts is None else parts.by_name
-        rows += [_row("run", summarise([tally]), law=law) for tally in of_model]
-        if len(of_model) > 1 < window:
-            spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
-            rows += [_row("window", summarise(span), law=law) for span in spans]
-        rows += [_total(so_far, law) for so_far in summaries(of_model)]
+        if declines is not None:
+            declines += find_decline(of_model, law, unsettled)
+        rows += _rows_of_runs(of_model, window, law, unsettled)
         last_seq = of_model[-1].seq
-        own = [tally for tally in classes if tally.terms == terms]
-        rows += _named("class", own, last_seq, of_parts)
-        own = [tally for tally in groups if tally.terms == terms]
-        rows += _named("group", own, last_seq, of_parts)
+        for slice_ in NAMED_SLICES:
+            of_slice = [tally for tally in named[slice_] if tally.terms == terms]
+            early = unsettled if slice_ == "group" else ()  # a class is early or late as a whole
+            rows += _named(slice_, of_slice, last_seq, of_parts, early)
     return rows
+
+
+def _rows_of_runs(
+    of_model: Sequence[Tally], window: int, law: LivingCoverage | None, unsettled: Collection[int]
+) -> list[CoverageRow]:
+    """Rows of runs, windows and totals of the same terms."""
+
+    def judge(slice_: Slice, span: Sequence[Tally], so_far: Summary) -> CoverageRow:
+        of_slice = partial(_judged, slice_)
+        return _of_settled(of_slice(so_far, law=law), of_slice, span, law, unsettled)
+
+    rows = [judge("run", [tally], summarise([tally])) for tally in of_model]
+    if len(of_model) > 1 < window:
+        spans = [of_model[max(0, end - window) : end] for end in range(2, len(of_model) + 1)]
+        rows += [judge("window", span, summarise(span)) for span in spans]
+    totals = enumerate(summaries(of_model), start=1)
+    return rows + [judge("total", of_model[:end], so_far) for end, so_far in totals]
+
+
+def _of_settled(
+    row: CoverageRow,
+    judge: Judge,
+    span: Sequence[Tally],
+    law: LivingCoverage | None,
+    unsettled: Collection[int],
+) -> CoverageRow:
+    """Return a row over `span` with the verdict of its settled runs, where others wait."""
+    if not waiting_runs(span, unsettled):
+        return row
+    settled = [tally for tally in span if tally.seq not in unsettled]
+    of_settled = None if law is None else law.among([tally.seq for tally in settled])
+    judged = judge(summarise(settled), law=of_settled) if settled else None
+    return without_unsettled(row, judged, span, unsettled)
+
+
+def _judged(slice_: Slice, runs: Summary, *, law: LivingCoverage | None) -> CoverageRow:
+    """A row of runs; one of all runs so far is judged by the bound for repeated looks."""
+    anytime = _anytime(runs, runs.alpha) if slice_ == "total" else None
+    return _row(slice_, runs, anytime=anytime, law=law)
 
 
 def _place(last: Tally) -> tuple[int, bool]:
@@ -80,7 +141,7 @@ def _place(last: Tally) -> tuple[int, bool]:
 
 
 def last_totals(rows: Sequence[CoverageRow]) -> list[CoverageRow]:
-    """Return the newest total of every terms from what `coverage_rows` returned, in its order."""
+    """Return the newest total of each set of terms from `coverage_rows`' result, in its order."""
     ends = [a for a, b in pairwise(rows) if a.slice == "total" != b.slice]
     return [*ends, *(row for row in rows[-1:] if row.slice == "total")]
 
@@ -109,10 +170,12 @@ def _named(
     tallies: Sequence[Tally],
     seq: int,
     laws: Mapping[str, LivingCoverage],
+    unsettled: Collection[int],
 ) -> list[CoverageRow]:
     """Rows of classes or groups; one with a promise of its own is judged as a total is.
 
-    A class with an alpha of its own has the same sets at every configured alpha: one row tells all.
+    A class with an alpha of its own has the same sets at every configured alpha: one row is enough.
+    `unsettled` are runs that do not count in the verdicts.
     """
     by_name: dict[str, list[Tally]] = {}
     for tally in tallies:
@@ -120,44 +183,46 @@ def _named(
     comparisons = max(1, len(by_name))
     rows = []
     for name, of_name in sorted(by_name.items()):
-        own = promised_alpha(slice_, of_name[-1])
-        if own is not None and own != of_name[-1].alpha and not of_name[-1].first:
+        own_alpha = promised_alpha(slice_, of_name[-1])
+        if own_alpha is not None and own_alpha != of_name[-1].alpha and not of_name[-1].first:
             continue
-        law = None if own is None else laws.get(name)
-        row = _row(slice_, summarise(of_name), comparisons=comparisons, own=own, law=law)
+        law = None if own_alpha is None else laws.get(name)
+        judge = partial(_row, slice_, comparisons=comparisons, own_alpha=own_alpha)
+        row = judge(summarise(of_name), law=law)
+        row = _of_settled(row, judge, of_name, law, unsettled)
         rows.append(replace(row, seq=seq, name=name))
     return rows
 
 
-def _total(so_far: Summary, law: LivingCoverage | None) -> CoverageRow:
-    return _row("total", so_far, anytime_p=_anytime(so_far, so_far.alpha), law=law)
-
-
-def _anytime(runs: Summary, alpha: float) -> float:
-    """The p-value over all runs and all looks."""
-    return over_runs(runs.size, runs.known, runs.covered, alpha).p_value
+def _anytime(runs: Summary, alpha: float, comparisons: int = 1) -> AnytimeBound:
+    """The p-value over all runs and all looks, and the coverage below which it is under 1 %."""
+    ever = over_runs(runs.size, runs.known, runs.covered, alpha)
+    p_value, delta = min(1.0, comparisons * ever.p_value), ANYTIME_DELTA / comparisons
+    since = ever.since if p_value < ANYTIME_DELTA else 0
+    low = bound_over_runs(runs.size, runs.known, runs.covered, alpha, since, delta)
+    return AnytimeBound(p_value, low)
 
 
 def _row(
     slice_: Slice,
     runs: Summary,
     *,
-    anytime_p: float | None = None,
+    anytime: AnytimeBound | None = None,
     comparisons: int = 1,
-    own: float | None = None,
+    own_alpha: float | None = None,
     law: LivingCoverage | None = None,
 ) -> CoverageRow:
-    """`own` is the alpha of a class or group that has a promise of its own."""
+    """`own_alpha` is the alpha of a class or group that has a promise of its own."""
     tally = runs.tally
     counts: dict[str, Any] = dict(tally.counts)
     evaluated, known = counts["evaluated"], counts["known"]
-    promised = slice_ not in {"class", "group"} or own is not None
-    alpha = runs.alpha if own is None else own
-    if own is not None:
-        anytime_p = min(1.0, comparisons * _anytime(runs, own))
+    promised = slice_ not in NAMED_SLICES or own_alpha is not None
+    alpha = runs.alpha if own_alpha is None else own_alpha
+    if own_alpha is not None:
+        anytime = _anytime(runs, own_alpha, comparisons)
     judgement = judge_coverage(
         runs.size, evaluated, known, counts["covered"], alpha,
-        anytime_p=anytime_p, comparisons=comparisons, strata=runs.judged,
+        anytime=anytime, comparisons=comparisons, strata=runs.judged,
         usual=None if law is None else law.usual(runs, counts["covered"]),
     )  # fmt: skip
     if not promised and judgement.verdict == "broken":  # not promised: a reason to look closer
@@ -169,7 +234,7 @@ def _row(
         slice=slice_,
         name="",
         model=tally.model,
-        alpha=tally.alpha if own is None else own,
+        alpha=tally.alpha if own_alpha is None else own_alpha,
         **counts,
         coverage=judgement.coverage,
         low=judgement.low,
@@ -188,7 +253,7 @@ def _row(
         + _known_alone(bias, runs.differences, judgement.verdict)
         + (_worst_case(tally) if promised else NOT_PROMISED),
         first_alpha=tally.first,
-        own_promise=own is not None,
+        own_promise=own_alpha is not None,
         mean_size_naive=None
         if tally.classes_naive is None
         else round(tally.classes_naive / evaluated, 9),
@@ -196,15 +261,15 @@ def _row(
 
 
 def _known_alone(bias: float | None, differences: Sequence[MeanDifference], verdict: str) -> str:
-    """That a verdict speaks of known nodes alone, where these differ from the rest."""
+    """A clause that a verdict is only about known nodes, if these differ from the rest."""
     if bias is None or bias <= LARGE_DIFFERENCE or verdict == "not enough known yet":
         return ""
-    names = [one.name for one in differences if abs(one.d) > LARGE_DIFFERENCE]
+    names = [difference.name for difference in differences if abs(difference.d) > LARGE_DIFFERENCE]
     return f"; true of nodes whose class is known, which differ from the rest in {', '.join(names)}"
 
 
 def _worst_case(tally: Tally) -> str:
-    """What holds whoever the unknown nodes are."""
+    """A clause on the coverage that holds whichever nodes are unknown."""
     missing = unknown(tally)
     if not missing or not tally.counts["known"]:
         return ""

@@ -1,4 +1,4 @@
-"""Which law a model's coverage is held to: that of the mode in which its runs were calibrated.
+"""Which law a model's coverage is compared with: that of how its runs were calibrated.
 
 Frozen calibration has the beta-binomial law, a sum of them in bands (`models.guarantee.law`,
 `stratified`). Where known nodes join the calibration, a single run keeps that law, since its nodes
@@ -6,21 +6,26 @@ are judged by one set of calibration nodes; several runs together have a narrowe
 level adapts, every row has another. Both are simulated from the calibration on record
 (`models.guarantee.living_law`). A class or group with a promise of its own has the law of its own
 nodes, of those that calibrate it and of its level, which is its own for a class and that of all
-nodes for a group (`part_law`); all nodes together then have the law of the sum.
+nodes for a group (`group_coverage_law`); all nodes together then have the law of the sum.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.tallies import Tally
 from ringfence.jobs.auditing.summary import Summary
+from ringfence.models.calibration.sets.registry import calibration_set_named
 from ringfence.models.guarantee.living_law import CoverageLaw, LivingRun, simulate_law
 from ringfence.models.guarantee.stratified import JudgedNodes, equivalent_size
 from ringfence.models.guarantee.verdict import UsualCoverage
+from ringfence.models.promise.registry import promise_named
+
+SAFE_SHARE = 0.8
+"""Of the largest stable step; above, swings last for so long that the anytime bound errs."""
 
 Schedules = Mapping[str, Sequence[CalibratedRun]]
 """Model -> the calibration of its runs, oldest first."""
@@ -28,29 +33,40 @@ Schedules = Mapping[str, Sequence[CalibratedRun]]
 
 @dataclass(frozen=True, slots=True)
 class LivingCoverage:
-    """The law of the runs of one terms, and where each of them stands in it."""
+    """The coverage law of runs that share the same terms, and the place of each run in it.
+
+    `no_verdict` says why the anytime bound does not hold for them; empty where it does.
+    """
 
     law: CoverageLaw
     place: Mapping[int, int]
     adapt: bool
+    no_verdict: str = ""
 
     def usual(self, runs: Summary, covered: int) -> UsualCoverage | None:
         """Return what is usual for some runs in a row; None where the law of one run holds."""
         if runs.runs == 1 and not self.adapt:
             return None
         first, last = self.place[runs.first_seq], self.place[runs.tally.seq] + 1
-        return UsualCoverage(*self.law.band(first, last), self.law.p_value(first, last, covered))
+        return UsualCoverage(
+            *self.law.band(first, last), self.law.p_value(first, last, covered), self.no_verdict
+        )
+
+    def among(self, seqs: Sequence[int]) -> LivingCoverage:
+        """Return the law of some of the runs, in the given order."""
+        law = self.law.among([self.place[seq] for seq in seqs])
+        return replace(self, law=law, place={seq: i for i, seq in enumerate(seqs)})
 
 
-def lives(tally: Tally) -> bool:
+def uses_recent_labels(tally: Tally) -> bool:
     """Whether known nodes join a run's calibration, or its level adapts."""
-    return tally.calibration_set != "frozen" or tally.adapt
+    return calibration_set_named(tally.calibration_set).uses_recent_labels or tally.adapt
 
 
 def living_coverage(
     of_terms: Sequence[Tally], every_run: Sequence[Tally], schedules: Schedules
 ) -> LivingCoverage | None:
-    """Return the law of the runs of one terms; None where calibration is frozen.
+    """Return the coverage distribution of runs that share the same settings; None where frozen.
 
     Args:
         of_terms: the runs that are counted together, oldest first.
@@ -59,10 +75,10 @@ def living_coverage(
     """
     last = of_terms[-1]
     schedule = schedules.get(last.model, ())
-    on_record = {one.seq for one in schedule if one.own}
+    on_record = {calibrated_run.seq for calibrated_run in schedule if calibrated_run.is_own}
     if (
-        last.promise != "marginal"
-        or not lives(last)
+        promise_named(last.promise).divides_nodes
+        or not uses_recent_labels(last)
         or not all(tally.seq in on_record for tally in of_terms)
     ):
         return None
@@ -77,7 +93,7 @@ def _simulated(
     schedule: Sequence[CalibratedRun],
     alpha: float,
 ) -> LivingCoverage:
-    """The law from who calibrated which run; a run without known nodes answers no level."""
+    """The law, simulated from the schedule; a run without known nodes moves no level."""
     runs = living_runs(schedule, known, alpha)
     law = simulate_law(
         runs,
@@ -85,38 +101,73 @@ def _simulated(
         alpha,
         step=level_step(of_terms, schedule),
         seed=len(runs),
+        judged_today=is_judged_today(of_terms, schedule),
     )
-    return placed(law, of_terms, schedule)
+    return restrict_law(law, of_terms, schedule)
 
 
 def living_runs(
     schedule: Sequence[CalibratedRun], known: Mapping[int, Tally], alpha: float
 ) -> list[LivingRun]:
-    """Return the runs of a schedule as the law sees them, with the known nodes of each."""
-    place = {one.seq: i for i, one in enumerate(schedule)}
+    """Return the runs of a schedule in the law's form, with the known nodes of each."""
+    place = {run.seq: i for i, run in enumerate(schedule)}
     given = _given(schedule)
     return [
-        _living_run(one, known, place, alpha)
-        if one.own
-        else LivingRun(known=given.get(one.seq, 0), training=0)
-        for one in schedule
+        _living_run(run, known, place, alpha)
+        if run.is_own
+        else LivingRun(known=given.get(run.seq, 0), training=0)
+        for run in schedule
     ]
 
 
 def level_step(of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]) -> float:
-    """Return the step of the level over runs of one terms; 0 where it is fixed."""
+    """Return the step of the level over runs with the same terms; 0 if it is fixed."""
     counted = {tally.seq for tally in of_terms}
-    steps = [one.step for one in schedule if one.seq in counted]
+    steps = [run.step for run in schedule if run.seq in counted]
     return steps[-1] if of_terms[-1].adapt else 0.0
 
 
-def placed(
+def is_judged_today(of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]) -> bool:
+    """Whether answered runs were judged at the level of the day over runs of one terms."""
+    counted = {tally.seq for tally in of_terms}
+    return any(run.judged_today for run in schedule if run.seq in counted)
+
+
+def restrict_law(
     law: CoverageLaw, of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]
 ) -> LivingCoverage:
     """Return the law of some of the runs of a schedule."""
-    place = {one.seq: i for i, one in enumerate(schedule)}
+    place = {run.seq: i for i, run in enumerate(schedule)}
     among = law.among([place[tally.seq] for tally in of_terms])
-    return LivingCoverage(among, {t.seq: i for i, t in enumerate(of_terms)}, of_terms[-1].adapt)
+    return LivingCoverage(
+        among,
+        {t.seq: i for i, t in enumerate(of_terms)},
+        of_terms[-1].adapt,
+        describe_swinging(of_terms, schedule),
+    )
+
+
+def describe_swinging(of_terms: Sequence[Tally], schedule: Sequence[CalibratedRun]) -> str:
+    """Say why a level swings by itself, so that the anytime bound would err; empty if it does not.
+
+    A level that is judged at what it used D runs ago is stable for steps below
+    2 sin(pi / (2 (2 D + 1))) alone (docs/mathematics.md, 7a); near that it swings for long.
+    """
+    step = level_step(of_terms, schedule)
+    if not step or is_judged_today(of_terms, schedule):
+        return ""
+    place = {run.seq: i for i, run in enumerate(schedule)}
+    counted = [run for run in schedule if run.seq in {tally.seq for tally in of_terms}]
+    lags = [place[run.seq] - place[s] - 1 for run in counted for s in run.answered if s in place]
+    if not lags:
+        return ""
+    late = sorted(lags)[int(0.8 * (len(lags) - 1))]
+    if step <= SAFE_SHARE * 2.0 * math.sin(math.pi / (2 * (2 * late + 1))):
+        return ""
+    return (
+        f"classes come {late} runs late, and a level with the step {step:g} that counts misses at "
+        'the level used then swings by itself; [conformal] adapt_rule = "today" does not'
+    )
 
 
 def _living_run(
@@ -145,15 +196,15 @@ def _living_run(
 def _given(schedule: Sequence[CalibratedRun]) -> dict[int, int]:
     """How many calibration nodes each run gave in all."""
     most: dict[int, int] = {}
-    for one in schedule:
-        for seq, count in one.joined.items():
+    for run in schedule:
+        for seq, count in run.joined.items():
             most[seq] = max(most.get(seq, 0), count)
     return most
 
 
 def _joined_places(run: CalibratedRun, place: Mapping[int, int]) -> tuple[int, int, int]:
     """Places of the first and after the last run whose nodes calibrate this one, and how many."""
-    if run.calibration_set == "frozen":
+    if not calibration_set_named(run.calibration_set).uses_recent_labels:
         return 0, 0, 0
     origins = sorted((place[seq] for seq in run.joined if seq in place), reverse=True)
     counts = {place[seq]: count for seq, count in run.joined.items() if seq in place}
@@ -168,14 +219,23 @@ def _joined_places(run: CalibratedRun, place: Mapping[int, int]) -> tuple[int, i
 
 def _in_strata(tally: Tally | None, alpha: float) -> tuple[float | None, float | None]:
     """What the calibration nodes are worth, and how much bands round down, for the known nodes."""
-    judged = [] if tally is None else [one for run in tally.strata for one in run if one.known]
-    nodes = sum(one.known for one in judged)
+    judged = (
+        []
+        if tally is None
+        else [
+            calibrated_run for run in tally.strata for calibrated_run in run if calibrated_run.known
+        ]
+    )
+    nodes = sum(calibrated_run.known for calibrated_run in judged)
     if not judged or tally is None or nodes != tally.counts["known"]:
         return None, None
-    strata = [JudgedNodes(one.effective_calibration, one.known, alpha) for one in judged]
+    strata = [
+        JudgedNodes(calibrated_run.effective_calibration, calibrated_run.known, alpha)
+        for calibrated_run in judged
+    ]
     if len(judged) == 1 and judged[0].effective_calibration == judged[0].n_calibration:
         return None, None
-    rounding = math.fsum(one.m / nodes * _rounded_down(one.n, alpha) for one in strata)
+    rounding = math.fsum(stratum.m / nodes * _rounded_down(stratum.n, alpha) for stratum in strata)
     return equivalent_size([strata]), rounding
 
 

@@ -2,7 +2,7 @@
 
 A class or group with a promise of its own falls short where that promise is broken. The others have
 no promise: they fall short where their nodes are missed at least `FAR` times as often as all nodes
-together may be, and that is no chance, however often one looks.
+together may be, and that is no chance, however often it is checked.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from ringfence.connector.records import CoverageRow
+from ringfence.connector.records import NAMED_SLICES, CoverageRow
 from ringfence.models.guarantee.verdict import BROKEN_P
 
 FAR = 2.0
@@ -37,7 +37,7 @@ def describe_shortfall(row: CoverageRow) -> str:
 
 
 def _falls_short(row: CoverageRow) -> bool:
-    if row.slice not in {"class", "group"} or row.coverage is None or row.unseen == row.known:
+    if row.slice not in NAMED_SLICES or row.coverage is None or row.unseen == row.known:
         return False
     if row.own_promise:
         return row.verdict == "broken"

@@ -1,7 +1,7 @@
-"""What runs of the same terms come to together, after each of them.
+"""Totals over runs with the same terms, after each of them.
 
 A total is counted after every run, so that each page can say what was known then. Adding one run to
-what stands costs the same however many there were: an audit of 10,000 runs adds 10,000 times, and
+the total costs the same however many there were: an audit of 10,000 runs adds 10,000 times, and
 each result is to the bit what counting all runs anew gives.
 """
 
@@ -10,16 +10,19 @@ from __future__ import annotations
 import json
 import math
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.store.tallies import COUNTS, QUANTITIES, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.models.guarantee.selection import MeanDifference, Moments, WithinRuns
 from ringfence.models.guarantee.stratified import JudgedNodes
+from ringfence.models.promise.options import PromiseOptions
+from ringfence.models.promise.registry import promise_named
+from ringfence.models.rules.registry import rule_named
 
 NAMES = {"degree": "degree", "size": "set size", "top_p": "p-value of the likeliest class"}
 
@@ -51,13 +54,13 @@ class Summary:
 
 
 def summarise(parts: Sequence[Tally]) -> Summary:
-    """Return what some runs come to together."""
-    (found,) = _summaries(parts, from_end=len(parts))
-    return found
+    """Return the total of some runs."""
+    (summary,) = _summaries(parts, from_end=len(parts))
+    return summary
 
 
 def summaries(parts: Sequence[Tally]) -> Iterator[Summary]:
-    """Return what the runs up to each of them come to together."""
+    """Return the total of the runs up to each of them."""
     return _summaries(parts, from_end=1)
 
 
@@ -84,8 +87,8 @@ def _summaries(parts: Sequence[Tally], from_end: int) -> Iterator[Summary]:
         strata.add(part)
         if part.counts["known"] and unknown(part):
             both = [both[0] + part.counts["known"], both[1] + unknown(part)]
-        for quantity, one in within.items():
-            one.add(*_sides(part, quantity))
+        for quantity, moments in within.items():
+            moments.add(*_sides(part, quantity))
         if end < from_end:
             continue
         tally = replace(
@@ -93,7 +96,7 @@ def _summaries(parts: Sequence[Tally], from_end: int) -> Iterator[Summary]:
             sums=dict(sums), strata=(), classes_naive=naive,
         )  # fmt: skip
         judged = strata.known if strata.known == counts["known"] else 0
-        found = (one.difference for one in within.values())
+        differences = (stratum.difference for stratum in within.values())
         yield Summary(
             tally,
             parts[0].seq,
@@ -102,7 +105,7 @@ def _summaries(parts: Sequence[Tally], from_end: int) -> Iterator[Summary]:
             strata.size() if judged else _size(tally),
             strata.of_last if judged and end == 1 else (),
             (both[0], both[1]),
-            tuple(difference for difference in found if difference is not None),
+            tuple(difference for difference in differences if difference is not None),
             known[:end],
             covered[:end],
         )
@@ -120,25 +123,27 @@ class _Strata:
         self._nodes, self._spreads = array("d"), array("d")
 
     def add(self, tally: Tally) -> None:
-        own = _own_alphas(tally)
+        class_alphas = _own_alphas(tally)
         for run in tally.strata:
             self.of_last = tuple(
                 # what adapts is promised at alpha: the level in force is how that is reached
                 JudgedNodes(
-                    _worth(one), one.known,
-                    own.get(one.class_, tally.alpha) if tally.adapt else one.level,
+                    _worth(stratum), stratum.known,
+                    class_alphas.get(stratum.class_, tally.alpha) if tally.adapt else stratum.level,
                 )
-                for one in run
+                for stratum in run
             )  # fmt: skip
-            nodes = sum(one.known for one in run)
+            nodes = sum(stratum.known for stratum in run)
             self.known += nodes
-            for one in run:
-                self._missed += one.known * own.get(one.class_, tally.alpha)
-            judged = [one for one in self.of_last if one.m]
-            self._sizes.update(one.n for one in judged)
+            for stratum in run:
+                self._missed += stratum.known * class_alphas.get(stratum.class_, tally.alpha)
+            judged = [stratum for stratum in self.of_last if stratum.m]
+            self._sizes.update(stratum.n for stratum in judged)
             self._one_each &= len(judged) <= 1
             if nodes:
-                variance = sum((one.m / nodes) ** 2 / (one.n + 2.0) for one in self.of_last)
+                variance = sum(
+                    (stratum.m / nodes) ** 2 / (stratum.n + 2.0) for stratum in self.of_last
+                )
                 self._nodes.append(nodes)
                 self._spreads.append(math.sqrt(variance))
 
@@ -147,7 +152,7 @@ class _Strata:
         return float(round(self._missed / self.known, 3)) if _own_alphas(last) else last.alpha
 
     def size(self) -> float:
-        """The size of one stratum whose coverage spreads as that of all runs does, at most.
+        """The size of one stratum with the spread that coverage over all runs has at most.
 
         As `equivalent_size` of all runs: standard deviations are averaged over known nodes.
         """
@@ -158,14 +163,14 @@ class _Strata:
         return max(0.0, 1.0 / spread**2 - 2.0)
 
 
-def _own_alphas(tally: Tally) -> dict[str, float]:
+def _own_alphas(tally: Tally) -> Mapping[str, float]:
     """Class -> its alpha, where classes have alphas of their own."""
-    if tally.promise != "class":
+    if not promise_named(tally.promise).per_class:
         return {}
-    return {name: float(own) for name, own in json.loads(tally.options).get("classes", {}).items()}
+    return PromiseOptions.recorded(json.loads(tally.options)).classes
 
 
-def _worth(stratum: Stratum) -> float:
+def _worth(stratum: StratumCounts) -> float:
     n, worth = stratum.n_calibration, stratum.effective_calibration
     return float(n) if worth == n else worth
 
@@ -180,13 +185,13 @@ def _size(tally: Tally) -> float:
 
 
 def is_unweighted(tally: Tally) -> bool:
-    """Whether all calibration nodes of a threshold counted alike, and the level stood still.
+    """Whether all calibration nodes of a threshold had equal weight, at a fixed level.
 
     The law of one run is then exact; over several runs, which share calibration nodes, it errs to
     the side of too wide a band.
     """
     alike = tally.effective_calibration == tally.n_calibration
-    return tally.rule in {"NodeEx", "auto"} and alike and not tally.adapt
+    return alike and not rule_named(tally.rule).weighs_nodes and not tally.adapt
 
 
 def unknown(tally: Tally) -> int:

@@ -14,17 +14,20 @@ import typer
 from typer.core import TyperGroup
 
 from ringfence import __version__
-from ringfence.connector.store.trail.actor import set_verb
+from ringfence.connector.store.audit_chain.actor import set_verb
 from ringfence.jobs.cli.commands.model import advise, models, promote, rollback, train
 from ringfence.jobs.cli.commands.record import (
     explain,
+    key,
     mark,
+    mcp,
     prune,
     query,
     reconcile,
     rekey,
     report,
     serve,
+    triage,
     verify,
     worklist,
 )
@@ -36,8 +39,8 @@ from ringfence.jobs.cli.exit_codes import MEANINGS, ExitCode
 VERBS: dict[str, ModuleType] = {
     "demo": demo,
     "init": init,
-    "doctor": doctor,
     "migrate": migrate,
+    "doctor": doctor,
     "train": train,
     "models": models,
     "promote": promote,
@@ -52,13 +55,16 @@ VERBS: dict[str, ModuleType] = {
     "verify": verify,
     "prune": prune,
     "rekey": rekey,
+    "key": key,
     "rescore": rescore,
+    "triage": triage,
     "worklist": worklist,
     "mark": mark,
     "explain": explain,
     "report": report,
     "serve": serve,
     "query": query,
+    "mcp": mcp,
     "reproduce": reproduce,
     "sample": sample,
     "neo4j": neo4j,
@@ -75,7 +81,8 @@ class _InOrder(TyperGroup):
 app = typer.Typer(
     name="ringfence",
     cls=_InOrder,
-    help="Prediction sets of known strength for every new node in a Neo4j graph, with an audit.",
+    help="For every new node in a Neo4j graph: the classes it could be, with a guaranteed miss "
+    "rate and an audit trail.",
     epilog="Exit codes: "
     + "; ".join(f"{code:d} {meaning}" for code, meaning in MEANINGS.items())
     + ".",
@@ -100,15 +107,17 @@ for verb, module in VERBS.items():
 
 def main() -> None:
     """Run the command line; `ExitCode` says what a process returns."""
+    from ringfence.connector.cores import wait_passively
     from ringfence.connector.errors import RingfenceError
     from ringfence.jobs.cli.console import print_error
-    from ringfence.jobs.cli.pasteable import config_argument, pasteable, program_name
+    from ringfence.jobs.cli.next_step_text import complete_commands, config_argument, program_name
 
+    wait_passively()
     try:
         app()
     except RingfenceError as error:
         config = config_argument(sys.argv[1:])
-        error.next_step = pasteable(error.next_step, config, program_name(), list(VERBS))
+        error.next_step = complete_commands(error.next_step, config, program_name(), list(VERBS))
         print_error(error, as_json="--json" in sys.argv)
         sys.exit(ExitCode.ERROR)
 

@@ -15,24 +15,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from ringfence.connector.errors import RingfenceError
+from ringfence.connector.json_types import JsonObject
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ringfence.jobs.cli.progress import Report
+    from ringfence.connector.progress import Progress
+    from ringfence.jobs.config.settings import Settings
     from ringfence.jobs.project.workspace import Workspace
 
 T = TypeVar("T")
 
 
 @contextmanager
-def open_with_progress(config: Path | None, what: str) -> Iterator[tuple[Workspace, Report]]:
+def open_with_progress(config: Path | None, what: str) -> Iterator[tuple[Workspace, Progress]]:
     """Open the configured project and show progress while the `with` block works."""
     from ringfence.jobs.config.load import load
-    from ringfence.jobs.project.connection_check import check_connection
 
     settings = load(config)
-    check_connection(settings)  # before anything is imported that takes its time
+    _check_connection(settings)  # before anything is imported that takes its time
     from ringfence.jobs.cli.progress import server_progress, show_progress
     from ringfence.jobs.project.workspace import open_workspace
 
@@ -43,11 +44,28 @@ def open_with_progress(config: Path | None, what: str) -> Iterator[tuple[Workspa
         yield workspace, report
 
 
+def _check_connection(settings: Settings) -> None:
+    """Raise if Neo4j's URI or password can't be used, or no server answers.
+
+    An embedded server is checked later, since it may have to be started.
+    """
+    from ringfence.connector.neo4j.access.address import check_uri, require_answer, require_password
+
+    neo4j = settings.neo4j
+    if neo4j.uri == "embedded":
+        return
+    check_uri(neo4j.uri, neo4j.tls)
+    password = None if neo4j.password is None else neo4j.password.get_secret_value()
+    if neo4j.auth == "password":
+        require_password(neo4j.uri, neo4j.user, password)
+    require_answer(neo4j.uri)
+
+
 @runtime_checkable
 class HasJson(Protocol):
     """A report whose `--json` keys are not its field names."""
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `--json` prints."""
 
 
@@ -73,7 +91,7 @@ def say(text: str) -> None:
     """
     from rich.text import Text
 
-    from ringfence.jobs.cli.pasteable import as_typed
+    from ringfence.jobs.cli.next_step_text import as_typed
     from ringfence.jobs.cli.text_table import visible
 
     _stdout().print(Text(visible(as_typed(text), keep="\n")), soft_wrap=True)
@@ -86,7 +104,7 @@ def say_sentence(text: str) -> None:
 
 @contextmanager
 def silence() -> Iterator[None]:
-    """Keep tables and lines back, for `--json`; progress and errors still show."""
+    """Suppress tables and lines, for `--json`; progress and errors still show."""
     _stdout().quiet = True
     try:
         yield

@@ -16,7 +16,7 @@ COVERAGE_COLUMNS = ("run", "evaluated", "known", "covered", "size", "usual band"
 def print_coverage(
     rows: Sequence[CoverageRow], title: str, totals: Sequence[CoverageRow] | None = None
 ) -> None:
-    """Show coverage rows: per run, the total of each terms, then classes and groups.
+    """Show coverage rows: per run, the total of each set of terms, then classes and groups.
 
     `totals` are given where the rows come from SQL: `coverage_rows` has an order that tells them.
     """
@@ -42,8 +42,8 @@ def print_verdict(rows: Sequence[CoverageRow]) -> None:
     from ringfence.connector.store.queries.totals import worst_promise, worst_total
     from ringfence.jobs.auditing.coverage import last_totals
 
-    own = [row for row in rows if row.own_promise]
-    say_verdict(worst_promise(worst_total(last_totals(rows)), own))
+    own_promises = [row for row in rows if row.own_promise]
+    say_verdict(worst_promise(worst_total(last_totals(rows)), own_promises))
 
 
 def say_verdict(total: CoverageRow | None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ringfence.jobs.cli.pasteable import pasteable, program_name
+from ringfence.jobs.cli.next_step_text import complete_commands, program_name
 
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
@@ -21,4 +21,4 @@ def with_config(command: str, config: Path | None) -> str:
     >>> with_config("ringfence doctor", None), with_config("ringfence doctor", Path("my own.toml"))
     ('ringfence doctor', "ringfence doctor --config 'my own.toml'")
     """
-    return pasteable(command, config, program_name(), [command.split()[1]])
+    return complete_commands(command, config, program_name(), [command.split()[1]])

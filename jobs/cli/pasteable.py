@@ -1,83 +1,62 @@
-"""Commands in messages, as they can be pasted: the program as it was called, with its `--config`.
+"""The commands in a sentence that a shell takes as they stand.
 
-found: no table `run`; next: ringfence migrate
-found: no table `run`; next: .venv/bin/ringfence migrate --config other/ringfence.toml
+A fix says more than a command: "correct [graph] label, or: ringfence init". What is shown to be
+pasted is the command alone, and only if its verb has these options and no value is left to fill in.
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-import shutil
-import sys
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator
 
-NAME = "ringfence"
-PACKAGE = Path(__file__).resolve().parents[2]
-WITHOUT_CONFIG = ("demo", "init", "reproduce")  # verbs that make a configuration or need none
-COMMAND = re.compile(rf"(?<![\w/.\-]){NAME} (neo4j (?:start|stop|status)|[a-z]+)(?![\w\-])")
+import typer
+
+USAGE_ERRORS = (*typer.BadParameter.__bases__, typer.Exit)
+"""UsageError of click, or of the click inside typer, and the end of a verb that only helps."""
+
+PLACEHOLDER = re.compile("…|\\b[A-Z]{3,}\\b")
+COMMAND = re.compile(r"(?<![\w/.\-])(?:ringfence [a-z]|pip install )[^\n]*?(?=$|\n|[;,]| {2,}| \()")
 
 
-def pasteable(text: str, config: Path | None, program: str, verbs: Sequence[str]) -> str:
-    """Return `text` with each command of ours as this shell can run it.
+def commands_in(text: str) -> Iterator[str]:
+    """Yield the commands in a sentence that can be pasted.
 
-    >>> pasteable("fix it, then: ringfence doctor", Path("my own.toml"), "ringfence", ["doctor"])
-    "fix it, then: ringfence doctor --config 'my own.toml'"
-    >>> pasteable("ringfence keeps both values", None, ".venv/bin/ringfence", ["doctor"])
-    'ringfence keeps both values'
+    >>> list(commands_in("correct [graph] label, or: ringfence init"))
+    ['ringfence init']
+    >>> list(commands_in("ringfence reconcile --repair   (writes them again)"))
+    ['ringfence reconcile --repair']
+    >>> list(commands_in('ringfence promote VERSION --reason "…", to take it into use'))
+    []
+    >>> list(commands_in("ringfence migrate does it; pip install 'ringfence[train]', to train"))
+    ["pip install 'ringfence[train]'"]
     """
-    if "--config" in text:
-        config = None
-
-    def completed(match: re.Match[str]) -> str:
-        verb = match[1].split()[0]
-        if verb not in verbs:
-            return match[0]
-        option = "" if config is None or verb in WITHOUT_CONFIG else _option(config)
-        return f"{program} {match[1]}{option}"
-
-    return COMMAND.sub(completed, text)
+    for match in COMMAND.finditer(text):
+        command = match[0].strip().rstrip(".:")
+        if not PLACEHOLDER.search(command) and _is_complete(command):
+            yield command
 
 
-def as_typed(text: str) -> str:
-    """Return `text` with its commands as the shell that called this process can run them."""
-    from ringfence.jobs.cli.app import VERBS
-
-    return pasteable(text, config_argument(sys.argv[1:]), program_name(), list(VERBS))
-
-
-def program_name() -> str:
-    """Return how to call this program again from the shell that called it.
-
-    `ringfence` where that finds it; the path to it otherwise, as after `make demo`.
-    """
-    called = Path(sys.argv[0])
-    if called == PACKAGE / "__main__.py":
-        return f"{shlex.quote(sys.executable)} -m {NAME}"
-    found = shutil.which(NAME)
-    if called.name != NAME or not called.exists():
-        return NAME
-    if found and Path(found).samefile(called):
-        return NAME
-    inside = called.is_absolute() and called.is_relative_to(Path.cwd())
-    return shlex.quote(str(called.relative_to(Path.cwd()) if inside else called))
+def _is_complete(command: str) -> bool:
+    """Whether the quotes are closed, and the verb takes what is given to it."""
+    try:
+        program, *words = shlex.split(command)
+    except ValueError:
+        return False
+    return program == "pip" or _verb_takes(words)
 
 
-def config_argument(arguments: Sequence[str]) -> Path | None:
-    """Return the `--config` among a command's words; None where there is none.
+def _verb_takes(words: list[str]) -> bool:
+    from ringfence.jobs.cli.app import app
 
-    >>> config_argument(["score", "--json", "-c", "a.toml"]), config_argument(["score"])
-    (PosixPath('a.toml'), None)
-    """
-    for place, word in enumerate(arguments):
-        name, equals, value = word.partition("=")
-        if name == "--config" and equals:
-            return Path(value)
-        if word in {"--config", "-c"} and place + 1 < len(arguments):
-            return Path(arguments[place + 1])
-    return None
-
-
-def _option(config: Path) -> str:
-    return f" --config {shlex.quote(str(config))}"
+    command = typer.main.get_command(app)
+    try:
+        verb = getattr(command, "commands", {}).get(words[0])
+        if verb is None:
+            return False
+        verb.make_context(words[0], list(words[1:]))
+    except Exception as error:
+        if not isinstance(error, USAGE_ERRORS):
+            raise
+        return False
+    return True

@@ -14,25 +14,23 @@ from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
-    Progress,
     ProgressColumn,
     Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as ProgressBars
 from rich.text import Text
 
-from ringfence.connector.neo4j.embedded import Progress as ServerProgress
-
-Report = Callable[[str, int, int], None]
-"""Called with what is counted, how many are done, and how many there are (0: not known)."""
+from ringfence.connector.neo4j.embedded import ServerProgress
+from ringfence.connector.progress import Progress
 
 SECONDS_BETWEEN_LINES = 2.0
 
 
 @contextmanager
-def show_progress(what: str) -> Iterator[Report]:
+def show_progress(what: str) -> Iterator[Progress]:
     """Show how far a wait has come, on stderr."""
     stderr = Console(stderr=True)
     if stderr.is_terminal:
@@ -43,7 +41,7 @@ def show_progress(what: str) -> Iterator[Report]:
         yield _lines(stderr)
 
 
-def server_progress(report: Report) -> Callable[[ServerProgress], None]:
+def server_progress(report: Progress) -> Callable[[ServerProgress], None]:
     """Show the embedded server's download and start through `report`."""
 
     def show(step: ServerProgress) -> None:
@@ -61,7 +59,7 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def _bars(stderr: Console) -> Iterator[Report]:
+def _bars(stderr: Console) -> Iterator[Progress]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -70,7 +68,7 @@ def _bars(stderr: Console) -> Iterator[Report]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=stderr, transient=True) as bars:
+    with ProgressBars(*columns, console=stderr, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
         def report(what: str, done: int, total: int) -> None:
@@ -81,7 +79,7 @@ def _bars(stderr: Console) -> Iterator[Report]:
         yield report
 
 
-def _lines(stderr: Console) -> Report:
+def _lines(stderr: Console) -> Progress:
     last = time.monotonic()
     began: dict[str, tuple[float, int]] = {}
 

@@ -1,4 +1,4 @@
-"""What every demo says on the terminal: where its stores are, how far a step has come, the end."""
+"""Terminal output shared by all demos: where the stores are, progress, the end."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from ringfence.jobs.cli.console import say
 
 if TYPE_CHECKING:
-    from ringfence.connector.neo4j.embedded import Progress as ServerProgress
-    from ringfence.jobs.cli.progress import Report
+    from ringfence.connector.neo4j.embedded import ServerProgress
+    from ringfence.connector.progress import Progress
     from ringfence.jobs.project.workspace import Workspace
 
 
@@ -21,13 +21,13 @@ class ProjectConsoleView:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def progress(self, what: str) -> AbstractContextManager[Report]:
+    def progress(self, what: str) -> AbstractContextManager[Progress]:
         """Show how far a step has come."""
         from ringfence.jobs.cli.progress import show_progress
 
         return show_progress(what)
 
-    def server_progress(self, report: Report) -> Callable[[ServerProgress], None]:
+    def server_progress(self, report: Progress) -> Callable[[ServerProgress], None]:
         """Show the start of the embedded server through `report`."""
         from ringfence.jobs.cli.progress import server_progress
 

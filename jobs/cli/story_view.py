@@ -10,7 +10,7 @@ from ringfence.jobs.cli.options import with_config
 from ringfence.jobs.cli.project_view import ProjectConsoleView
 
 if TYPE_CHECKING:
-    from ringfence.connector.records import AlarmState
+    from ringfence.connector.alarm_records import AlarmState
     from ringfence.jobs.lifecycle.comparison import HoldoutReport
     from ringfence.jobs.lifecycle.promotion import PromotionReport
     from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary
@@ -90,23 +90,23 @@ class StoryConsoleView(ProjectConsoleView):
         verified = report.verification
         rows = [
             (
-                one.name,
-                ", ".join(map(str, one.runs)),
-                "first" if one.version == report.first.version else "candidate",
-                one.known,
-                f"{100 * one.coverage:.1f} %",
-                f"{one.mean_size:.2f}",
-                one.verdict,
+                told.name,
+                ", ".join(map(str, told.runs)),
+                "first" if told.version == report.first.version else "candidate",
+                told.known,
+                f"{100 * told.coverage:.1f} %",
+                f"{told.mean_size:.2f}",
+                told.verdict,
             )
-            for one in report.chapters
+            for told in report.chapters
         ]
         say("")
         columns = ("chapter", "runs", "version", "known", "covered", "size", "verdict")
         table("The whole story (promised: 90 %)", columns, rows)
-        found = "; ".join(verified.problems) or "nothing was changed since it was decided"
+        problems = "; ".join(verified.problems) or "nothing was changed since it was decided"
         say(
             f"10. The record. {verified.entries:,} entries of the chain and "
-            f"{verified.predictions:,} sets were verified: {found}. "
+            f"{verified.predictions:,} sets were verified: {problems}. "
             f"{report.twice} accounts were evaluated twice."
         )
         config = self.folder / "ringfence.toml"

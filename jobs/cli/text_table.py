@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-MIN_TEXT_WIDTH = 8  # below it, text wraps into a column that nobody can read
+MIN_TEXT_WIDTH = 8  # below it, wrapped text becomes unreadable
 GAP = 2  # between columns
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # control, direction, half characters, line separators
 
@@ -28,13 +28,21 @@ def draw_table(
     cells = [[row[place] for row in texts] for place in range(len(columns))]
     room = width - GAP * (len(columns) - 1) - 1
     wide = _fit_widths(
-        [_whole_width(name, own) for name, own in zip(names, cells, strict=True)],
-        [_least_width(*one) for one in zip(names, cells, numeric, strict=True)],
+        [_whole_width(name, column_cells) for name, column_cells in zip(names, cells, strict=True)],
+        [_least_width(*column) for column in zip(names, cells, numeric, strict=True)],
         room,
     )
-    if sum(wide) <= room:
-        return _as_table(title, names, texts, numeric, wide)
-    return _as_list(title, names, texts)
+    fits = sum(wide) <= room
+    drawn = _as_table(names, texts, numeric, wide) if fits else _as_list(names, texts)
+    return _below_title(title, drawn)
+
+
+def _below_title(title: str, drawn: RenderableType) -> RenderableType:
+    """The title as a line above: as the table's it would wrap at the width of a narrow table."""
+    from rich.console import Group
+    from rich.text import Text
+
+    return Group(Text(visible(title), style="bold"), drawn) if title else drawn
 
 
 def format_value(value: Any) -> str:
@@ -67,7 +75,6 @@ def visible(text: str, keep: str = "") -> str:
 
 
 def _as_table(
-    title: str,
     names: Sequence[str],
     texts: Sequence[Sequence[str]],
     numeric: Sequence[bool],
@@ -78,9 +85,6 @@ def _as_table(
     from rich.text import Text
 
     drawn = Table(
-        title=Text(visible(title)) if title else None,
-        title_justify="left",
-        title_style="bold",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         show_edge=False,
@@ -95,15 +99,12 @@ def _as_table(
     return drawn
 
 
-def _as_list(title: str, names: Sequence[str], texts: Sequence[Sequence[str]]) -> RenderableType:
+def _as_list(names: Sequence[str], texts: Sequence[Sequence[str]]) -> RenderableType:
     """Each row as lines of name and value, with an empty line after it."""
     from rich.table import Table
     from rich.text import Text
 
     drawn = Table(
-        title=Text(visible(title)) if title else None,
-        title_justify="left",
-        title_style="bold",
         box=None,
         show_header=False,
         pad_edge=False,
@@ -123,7 +124,7 @@ def _is_numeric(values: Sequence[Any]) -> bool:
 
 
 def _fit_widths(whole: Sequence[int], least: Sequence[int], room: int) -> list[int]:
-    """Take from the widest columns what is too much, but no column's least.
+    """Shrink the widest columns until the table fits, but none below its least width.
 
     >>> _fit_widths([8, 20, 30], [8, 4, 4], 40)
     [8, 16, 16]
@@ -144,7 +145,7 @@ def _whole_width(name: str, texts: Sequence[str]) -> int:
 
 
 def _least_width(name: str, texts: Sequence[str], numeric: bool) -> int:
-    """What a column can't do without: its numbers whole, its words if they are short."""
+    """The least width of a column: its numbers unbroken, and its words if they are short."""
     from rich.cells import cell_len
 
     head = max((cell_len(word) for word in name.split()), default=0)

@@ -1,4 +1,4 @@
-"""`[alarms]`: when an alarm fires, and who is told."""
+"""`[alarms]`: when an alarm fires, and who is notified."""
 
 from __future__ import annotations
 
@@ -9,23 +9,37 @@ from pydantic import Field, SecretStr
 from ringfence.jobs.config.section import Section
 
 Rule = Literal[
-    "coverage", "classes", "groups", "shortfall", "unseen", "drift", "bias", "shift", "labels",
-    "runs", "record",
+    "coverage", "decline", "classes", "groups", "sample", "lists", "shortfall", "unseen", "drift",
+    "bias", "shift", "labels", "runs", "record",
 ]  # fmt: skip
 
 
 class AlarmSettings(Section):
-    """When an audit raises an alarm (exit code 4), and who is told."""
+    """When an audit raises an alarm (exit code 4), and who is notified."""
 
     rules: list[Rule] = Field(
-        ["coverage", "classes", "groups", "unseen", "drift", "record", "shortfall"],
+        [
+            "coverage",
+            "decline",
+            "classes",
+            "groups",
+            "unseen",
+            "drift",
+            "record",
+            "shortfall",
+            "sample",
+            "lists",
+        ],
         description="`coverage` the anytime bound is crossed; `classes`, `groups` the same for one "
         "that has a promise of its own (`[conformal] promise`); `shortfall` one without such a "
-        "promise is missed twice as often as all nodes may be; `unseen` a class that the model "
-        "never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
+        "promise is missed twice as often as all nodes may be; `decline` coverage of settled runs "
+        "fell below the promise and below what earlier runs let expect; `unseen` a class that the "
+        "model never saw; `drift` the monitor of exchangeability fires; `bias` known classes are a "
         "biased sample; `shift` the last run's nodes differ from the calibration nodes before "
         "any class is known; `labels` no class became known for `no_data_hours`; `runs` no run for "
-        "`no_run_hours`; `record` the scheduled job `verify` found an edit.",
+        "`no_run_hours`; `record` the job `verify` or `verify_quick` found an edit; `sample` the "
+        "audit sample (`[audit] sample_nodes`) crosses its anytime bound; `lists` a list "
+        "(`[[lists]]`) holds more wrong nodes than it promised.",
     )
     pending_minutes: float = Field(
         0.0, ge=0, description="A rule must hold this long before its alarm fires."

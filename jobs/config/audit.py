@@ -58,6 +58,15 @@ class AuditSettings(Section):
         description="How long the record must be kept at least, as your rules ask; the audit pack "
         "says it, and a `keep_days` below it is refused. It removes nothing by itself.",
     )
+    sample_nodes: int = Field(
+        0,
+        ge=0,
+        strict=True,
+        description="Each run draws so many of its nodes by a keyed hash, before anyone sees a set "
+        "(all of them where it has fewer): `ringfence worklist --sample` lists those whose class "
+        "someone should find out, and they have a coverage row of their own, which no choice of "
+        "who gets labelled can bias. `ringfence doctor` says how many are enough. 0: none.",
+    )
     recheck_days: float = Field(
         90.0,
         ge=0,

@@ -1,18 +1,27 @@
-"""`[conformal]`: the promise of the sets."""
+"""`[conformal]`, the promise of the sets, and `[[lists]]`, those of lists."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
+from ringfence.connector.list_terms import ListTerms
+from ringfence.jobs.config.names import (
+    CalibrationSetName,
+    PromiseName,
+    RuleName,
+    ScopeName,
+    ScoreName,
+)
 from ringfence.jobs.config.section import Fraction01, Section
 
-Rule = Literal["auto", "NodeEx", "EdgeEx"]
-ScoreName = Literal["auto", "APS", "TPS", "RAPS", "DAPS", "DTPS"]
-PromiseKind = Literal["marginal", "class", "group"]
-CalibrationSet = Literal["window", "growing", "frozen"]
+if TYPE_CHECKING:
+    from ringfence.models.promise.base import PromiseKind
+
+LevelRule = Literal["today", "then"]
 WeightKind = Literal["none", "shift"]
 MIN_WINDOW_NODES = 500
 
@@ -22,10 +31,11 @@ class ConformalSettings(Section):
 
     alpha: float | list[float] = Field(
         0.1,
-        description="Miscoverage: sets hold the true class with probability >= 1 - alpha. A list "
+        description="Miscoverage: the share of nodes that sets may miss; `calibration_set`, "
+        "`adapt` and `promise` say of which nodes, and under which condition. A list "
         "gives a set and coverage rows for each; sets in the graph are those of the first.",
     )
-    rule: Rule = Field(
+    rule: RuleName = Field(
         "auto",
         description="How calibration nodes count: `auto` compares nodes within bands of degree and "
         "needs no assumption about whether nodes or edges arrive in exchangeable order; NodeEx "
@@ -39,16 +49,20 @@ class ConformalSettings(Section):
         "APS's. DTPS is TPS averaged with the neighbours' as DAPS does with APS.",
     )
     diffusion: float = Field(
-        0.5, ge=0, le=1, description="DAPS and DTPS: weight of the neighbours' mean score."
+        0.5,
+        ge=0,
+        le=1,
+        description="Diffused scores (DAPS, DTPS): weight of the neighbours' mean score.",
     )
     penalty: float = Field(0.01, ge=0, description="RAPS: what each rank beyond `k_reg` costs.")
     k_reg: int = Field(1, ge=0, description="RAPS: so many likeliest classes cost nothing.")
     score_without_bands: bool = Field(
         False,
-        description="Allow TPS, DAPS and DTPS with NodeEx or EdgeEx, where they were measured to "
-        "fall several points below the promise where edges arrive in random order.",
+        description="Allow scores that need bands of degree (all but APS and RAPS) with NodeEx or "
+        "EdgeEx, where they were measured to fall several points below the promise where edges "
+        "arrive in random order.",
     )
-    promise: PromiseKind = Field(
+    promise: PromiseName = Field(
         "marginal",
         description="For whom 1 - alpha is promised: all nodes together, the nodes of each class "
         "(calibrated among nodes of that class alone), or those of each group (calibrated among "
@@ -67,7 +81,7 @@ class ConformalSettings(Section):
         "Nodes without it are a group of their own; a group without calibration nodes, or with "
         "too few, gets full sets.",
     )
-    calibration_set: CalibrationSet = Field(
+    calibration_set: CalibrationSetName = Field(
         "window",
         description="Which nodes calibrate: those of training for good (`frozen`, the paper's), "
         "all whose class became known since as well (`growing`), or the newest `window_nodes` of "
@@ -83,19 +97,30 @@ class ConformalSettings(Section):
         '`calibration_set = "frozen"`, and not given: `false`, which keeps the paper\'s theorem.',
     )
     adapt_step: float = Field(0.05, gt=0, le=1, description="Step of the level per run.")
+    adapt_rule: LevelRule = Field(
+        "today",
+        description="How late classes are dealt with. `today`: a run's nodes join and answer once "
+        "every class has come at about its usual share, and its misses count at the level of that "
+        "day, which can't swing however late classes come. `then`: as models trained before this "
+        "setting keep it: one delay for all classes, and misses at the level that the run used, "
+        "which swings where classes come more than about 1.5 / `adapt_step` runs late.",
+    )
     weights: WeightKind = Field(
         "none",
         description="`shift` weighs calibration nodes by how much more often due nodes have their "
         "degree (at most 20 times), all nodes together in place of bands of degree: where classes "
         "became known by degree. Approximate; no weights mend a choice by the class itself.",
     )
-    evaluate: Literal["arrival", "delay", "date"] = Field(
+    evaluate: Literal["arrival", "delay", "date", "random"] = Field(
         "arrival",
         description="When a node gets its set: in the first run that finds it, once it is "
-        "`delay_hours` old (so that a neighbourhood can form), or at `date`. Fixed when a model is "
-        "trained: a time chosen after seeing sets would void the promise.",
+        "`delay_hours` old (so that a neighbourhood can form), at `date`, or at a random age of "
+        "its own, uniform from 0 to `delay_hours` by a keyed hash of its key (`random`). Fixed "
+        "when a model is trained: a time chosen after seeing sets would void the promise.",
     )
-    delay_hours: float = Field(0.0, ge=0, description="Age at which `delay` evaluates a node.")
+    delay_hours: float = Field(
+        0.0, ge=0, description="Age at which `delay` evaluates a node; `random`: the largest age."
+    )
     date: datetime | None = Field(
         None, description="Moment of `date`, with time zone; nodes created later: on arrival."
     )
@@ -131,7 +156,7 @@ class ConformalSettings(Section):
     @classmethod
     def _alphas_are_shares(cls, alpha: float | list[float]) -> float | list[float]:
         given = alpha if isinstance(alpha, list) else [alpha]
-        if not given or len(set(given)) < len(given) or not all(0 < one < 1 for one in given):
+        if not given or len(set(given)) < len(given) or not all(0 < share < 1 for share in given):
             raise ValueError(
                 f"{alpha} is no share of nodes that may be missed; needed: a number between 0 and "
                 "1, or a list of different ones"
@@ -140,13 +165,15 @@ class ConformalSettings(Section):
 
     @model_validator(mode="after")
     def _date_is_given(self) -> ConformalSettings:
+        if self.evaluate == "random" and not self.delay_hours:
+            raise ValueError('evaluate = "random" needs delay_hours, the largest age of a node')
         if self.evaluate == "date" and (self.date is None or self.date.tzinfo is None):
             raise ValueError('evaluate = "date" needs date with a time zone, 2027-01-31T00:00:00Z')
         return self
 
     @model_validator(mode="after")
     def _classes_have_a_promise(self) -> ConformalSettings:
-        if self.classes and self.promise != "class":
+        if self.classes and not _promise_kind(self.promise).per_class:
             raise ValueError(
                 'alphas per class ([conformal.classes]) need promise = "class"; it is '
                 f'"{self.promise}"'
@@ -155,9 +182,86 @@ class ConformalSettings(Section):
 
     @model_validator(mode="after")
     def _groups_have_a_property(self) -> ConformalSettings:
-        if (self.promise == "group") != (self.group is not None):
+        if self.group is None and "promise" not in self.model_fields_set:
+            return self
+        if _promise_kind(self.promise).needs_group != (self.group is not None):
             raise ValueError(
                 'promise = "group" and group = "<node property>" belong together; they are '
                 f'promise = "{self.promise}" and group = {self.group!r}'
             )
         return self
+
+
+def _promise_kind(name: str) -> PromiseKind:
+    from ringfence.models.promise.registry import promise_named  # numpy: where one is configured
+
+    return promise_named(name)
+
+
+class ListSettings(Section):
+    """Nodes of a class, or surely not of it, with the share of them that may be wrong."""
+
+    model_config = ConfigDict(populate_by_name=True)
+
+    name: str = Field(
+        pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,39}$",
+        description="Its name: letters, digits, `-` and `_`.",
+    )
+    class_: str | None = Field(
+        None,
+        alias="class",
+        description="The list holds nodes of this class: whom to investigate.",
+    )
+    not_: str | None = Field(
+        None,
+        alias="not",
+        description="Instead of `class`: the list holds nodes that are not of this class: whom to "
+        "clear.",
+    )
+    may_be_wrong: Fraction01 = Field(
+        description="Share of the listed nodes that may be wrong: 0.2 for one in five."
+    )
+    per: ScopeName = Field(
+        "run",
+        description="What the promise is about: `run` the list of each run, on average over runs, "
+        "where an empty list counts as 0; `stream` the listed nodes of all runs together.",
+    )
+
+    @model_validator(mode="after")
+    def _has_one_class(self) -> ListSettings:
+        if (self.class_ is None) == (self.not_ is None):
+            raise ValueError(
+                f'the list {self.name!r} needs either class = "…" (nodes of the class) or '
+                'not = "…" (nodes that are not of it)'
+            )
+        return self
+
+    @property
+    def terms(self) -> ListTerms:
+        """What the list promises, as runs record it."""
+        class_ = self.class_ if self.class_ is not None else str(self.not_)
+        return ListTerms(self.name, class_, self.not_ is not None, self.may_be_wrong, self.per)
+
+
+def _differ(lists: list[ListSettings]) -> list[ListSettings]:
+    """Refuse two lists of one name, and two of which one would hold the other."""
+    for place, later in enumerate(lists):
+        for earlier in lists[:place]:
+            if earlier.name == later.name:
+                raise ValueError(f"two lists are called {later.name!r}: give one another name")
+            if (earlier.class_, earlier.not_) == (later.class_, later.not_):
+                what = later.class_ if later.class_ is not None else f"not {later.not_}"
+                raise ValueError(
+                    f"the lists {earlier.name!r} and {later.name!r} overlap: both hold nodes that "
+                    f"are {what}, so one would hold the other; keep one of them"
+                )
+    return lists
+
+
+Lists = Annotated[list[ListSettings], AfterValidator(_differ)]
+"""All lists of a file."""
+
+
+def terms_of(lists: Sequence[ListSettings]) -> list[ListTerms]:
+    """Return the terms of the lists, in the order of the file."""
+    return [settings.terms for settings in lists]

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated
 
 from pydantic import Field, field_validator
 
+from ringfence.jobs.config.names import RegisteredNames
 from ringfence.jobs.config.section import Section
+
+ENGINES = {
+    "local": "ringfence.jobs.engines.local:LocalEngine",
+    "ray": "ringfence.jobs.engines.ray_engine:RayEngine",
+}
+"""Engines by the name that a configuration uses; each is imported on first use."""
+
+EngineName = Annotated[str, RegisteredNames(lambda: ENGINES)]
 
 
 class EngineSettings(Section):
@@ -16,7 +25,7 @@ class EngineSettings(Section):
     folder: Path = Field(
         Path(".ringfence"), description="Models, mirror, embedded server; relative to this file."
     )
-    kind: Literal["local", "ray"] = Field(
+    kind: EngineName = Field(
         "local",
         description="Where the forward pass runs: `local` in this process; `ray` (extra `ray`) on "
         "workers that each hold a part of the graph, with the same bits. For graphs that one "

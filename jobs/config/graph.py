@@ -10,9 +10,9 @@ from pydantic import Field, model_validator
 
 from ringfence.connector.mapping import (
     GraphMapping,
-    RelationshipMapping,
+    RelationMapping,
     TimeKind,
-    TypedMapping,
+    map_one_label,
 )
 from ringfence.jobs.config.labels import (
     ColumnTable,
@@ -43,6 +43,15 @@ class GraphSettings(Section):
         description="Property with the time at which the class was set, of the same type as "
         "`created_at`. With it an audit reads what is new; without it, it asks for every node "
         "whose class isn't known yet.",
+    )
+    label_delay_days: float | None = Field(
+        None,
+        gt=0,
+        le=3_650,
+        description="After how many days the class of a node is usually known. It counts for "
+        "classes that no evaluated node has shown yet: runs wait for them before they calibrate "
+        "and move the level, twice as long at most (without it, 90 runs); afterwards the delay is "
+        "measured, class by class.",
     )
     created_at: str = Field("created_at", description="Property with a node's creation time.")
     time_kind: TimeKind = Field(
@@ -99,15 +108,15 @@ class GraphSettings(Section):
                 "features names no property; name one that holds a list of numbers, or numeric "
                 "ones, or feed other kinds of columns: ringfence init writes [[graph.nodes]]"
             )
-        typed = [
-            one.type
-            for one in self.relationships
-            if one.source or one.target or one.after_evaluation
+        between_labels = [
+            relation.type
+            for relation in self.relationships
+            if relation.source or relation.target or relation.after_evaluation or relation.columns
         ]
-        if typed:
+        if between_labels:
             raise ValueError(
-                f"relationship {typed[0]} has from, to or after_evaluation, which needs "
-                "[[graph.nodes]]"
+                f"relationship {between_labels[0]} has from, to, after_evaluation or columns, "
+                "which need [[graph.nodes]]"
             )
         if self.columns:
             raise ValueError("columns needs [[graph.nodes]]")
@@ -115,37 +124,18 @@ class GraphSettings(Section):
     def mapping(self) -> GraphMapping:
         """Return the names in the user's graph as the connector takes them."""
         if self.nodes:
-            return self._typed_mapping()
-        return GraphMapping(
-            label=self.label,
-            key=self.key,
-            features=(self.features,) if isinstance(self.features, str) else tuple(self.features),
-            features_are_list=isinstance(self.features, str),
-            class_property=self.class_property,
-            created_at=self.created_at,
-            time_kind=self.time_kind,
-            relationships=tuple(
-                RelationshipMapping(r.type, r.undirected, r.created_at or None)
-                for r in self.relationships
-            ),
-        )
-
-    def _typed_mapping(self) -> GraphMapping:
-        nodes = node_mappings(self.nodes, self.columns)
-        relations = relation_mappings(nodes, self.relationships)
-        classified = nodes[0]
-        return GraphMapping(
-            label=classified.label,
-            key=classified.key,
-            features=(),
-            features_are_list=False,
-            class_property=self.class_property,
-            created_at=classified.created_at or "",
-            time_kind=self.time_kind,
-            relationships=tuple(
-                RelationshipMapping(r.type, r.undirected, r.created_at)
-                for r in relations
-                if r.source == r.target == 0
-            ),
-            typed=TypedMapping(nodes, relations, self.class_property, self.time_kind),
+            nodes = node_mappings(self.nodes, self.columns)
+            relations = relation_mappings(nodes, self.relationships)
+            return GraphMapping(nodes, relations, self.class_property, self.time_kind)
+        return map_one_label(
+            self.label,
+            self.key,
+            self.features,
+            self.class_property,
+            self.created_at,
+            self.time_kind,
+            [
+                RelationMapping(0, kind.type, 0, kind.undirected, kind.created_at or None)
+                for kind in self.relationships
+            ],
         )

@@ -42,6 +42,22 @@ class NodeSettings(Section):
     )
 
 
+class RelationshipColumn(Section):
+    """One property of relationships that is fed to the scorer; a text names the property alone."""
+
+    property: str = Field(description="Property of the relationships.")
+    kind: str | None = Field(
+        None, description="Kind of its values, as of node columns; without it the values decide."
+    )
+    options: dict[str, bool | int | float | str] = Field(
+        default_factory=dict, description="Options of the kind's encoder."
+    )
+
+    def mapping(self) -> ColumnMapping:
+        """Return the column as the connector takes it."""
+        return ColumnMapping(self.property, self.kind, dict(self.options))
+
+
 class RelationshipSettings(Section):
     """One relationship type that carries messages."""
 
@@ -67,6 +83,20 @@ class RelationshipSettings(Section):
         "evaluated (as a decision or an investigation is), so it is cut at calibration nodes and "
         "due nodes alike.",
     )
+    columns: list[str | RelationshipColumn] = Field(
+        default_factory=list,
+        description="Only beside `[[graph.nodes]]`: properties of the relationships that are fed "
+        'to the scorer, by name or as `{property = "amount", kind = "number"}`. With columns every '
+        "relationship counts, parallel ones and those from a node to itself included; without, "
+        "parallel ones count once.",
+    )
+
+    def column_mappings(self) -> tuple[ColumnMapping, ...]:
+        """Return the columns as the connector takes them."""
+        return tuple(
+            ColumnMapping(column) if isinstance(column, str) else column.mapping()
+            for column in self.columns
+        )
 
 
 class ColumnSettings(Section):
@@ -125,27 +155,41 @@ def check_relations(nodes: list[NodeSettings], relations: list[RelationshipSetti
         )
     labels = [node.label for node in nodes]
     (classified,) = (node.label for node in nodes if node.role == "classified")
-    for one in relations:
-        _check_names("[[graph.relationships]]", [one.type])
-        for end, label in (("from", one.source), ("to", one.target)):
+    for relation in relations:
+        where = f"[[graph.relationships]] {relation.type}"
+        _check_names("[[graph.relationships]]", [relation.type])
+        for end, label in (("from", relation.source), ("to", relation.target)):
             if not label:
                 raise ValueError(
-                    f"[[graph.relationships]] {one.type}: {end} is missing; beside [[graph.nodes]] "
+                    f"{where}: {end} is missing; beside [[graph.nodes]] "
                     f"every type says which labels it joins ({', '.join(labels)})"
                 )
             if label not in labels:
                 raise ValueError(
-                    f"[[graph.relationships]] {one.type}: {end} = {label!r} is none of the labels "
+                    f"{where}: {end} = {label!r} is none of the labels "
                     f"in [[graph.nodes]] ({', '.join(labels)})"
                 )
-        if one.after_evaluation and classified not in (one.source, one.target):
+        _check_relation_columns(where, relation)
+        if relation.after_evaluation and classified not in (relation.source, relation.target):
             raise ValueError(
-                f"[[graph.relationships]] {one.type}: after_evaluation = true needs {classified}, "
-                f"the classified label, at one end; it joins {one.source} and {one.target}"
+                f"{where}: after_evaluation = true needs {classified}, the classified label, at "
+                f"one end; it joins {relation.source} and {relation.target}"
             )
-    triples = [f"{one.source} {one.type} {one.target}" for one in relations]
+    triples = [f"{relation.source} {relation.type} {relation.target}" for relation in relations]
     if twice := _duplicates(triples):
         raise ValueError(f"[[graph.relationships]]: {twice[0]} is named twice")
+
+
+def _check_relation_columns(where: str, relation: RelationshipSettings) -> None:
+    names = [column.name for column in relation.column_mappings()]
+    _check_names(f"{where}: columns", names)
+    if twice := _duplicates(names):
+        raise ValueError(f"{where}: column {twice[0]} is named twice")
+    if names and relation.after_evaluation:
+        raise ValueError(
+            f"{where}: columns ({', '.join(names)}) beside after_evaluation = true, which cuts the "
+            "type where nodes are evaluated; take one of the two out"
+        )
 
 
 def node_mappings(nodes: list[NodeSettings], columns: ColumnTable) -> tuple[NodeMapping, ...]:
@@ -166,14 +210,15 @@ def relation_mappings(
     place = {node.label: at for at, node in enumerate(nodes)}
     return tuple(
         RelationMapping(
-            place[one.source],
-            one.type,
-            place[one.target],
-            one.undirected,
-            (one.created_at or None) if "created_at" in one.model_fields_set else None,
-            one.after_evaluation,
+            place[relation.source],
+            relation.type,
+            place[relation.target],
+            relation.undirected,
+            (relation.created_at or None) if "created_at" in relation.model_fields_set else None,
+            relation.after_evaluation,
+            relation.column_mappings(),
         )
-        for one in relations
+        for relation in relations
     )
 
 

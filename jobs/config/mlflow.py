@@ -1,4 +1,4 @@
-"""`[tracking]`: an MLflow server that hears of every training."""
+"""`[tracking]`: an MLflow server that gets every training."""
 
 from __future__ import annotations
 

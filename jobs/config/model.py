@@ -15,7 +15,10 @@ class ModelSettings(Section):
     network: str = Field(
         "GCN",
         description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`. With `[[graph.nodes]]`: "
-        "typed_sage, which it is there without being named, or a `package.module:Class` whose "
+        "typed_sage (the default there), trees (small boosted trees on a node's own columns, the "
+        "means of its neighbours' and their counts), blend (the mean of the probabilities of the "
+        "two), auto (of these three the one with the lowest log loss on validation nodes; "
+        "`ringfence init` writes it), or a `package.module:Class` whose "
         "forward takes PyG's x_dict and edge_index_dict.",
     )
     hidden: int = Field(64, ge=1, description="Width of the hidden layer (the paper's).")
@@ -30,10 +33,20 @@ class ModelSettings(Section):
     dropout: float | None = Field(
         None, ge=0, lt=1, description="Dropout; without it the paper's value for the network."
     )
-    learning_rate: float | None = Field(None, gt=0, description="Without it the network's default.")
+    learning_rate: float | None = Field(
+        None,
+        gt=0,
+        description="Without it the network's default; 0.05 for trees. For "
+        "auto and blend this, weight_decay and patience are the network's, and trees keep theirs.",
+    )
     weight_decay: float | None = Field(None, ge=0, description="Without it the network's default.")
     max_epochs: int = Field(1000, ge=1, description="Training stops here at the latest.")
-    patience: int = Field(100, ge=1, description="Epochs without a better validation loss.")
+    patience: int = Field(
+        100,
+        ge=1,
+        description="Epochs without a better validation loss; rounds of trees, 20 unless it is "
+        "set here.",
+    )
     batch_size: Annotated[int, Field(ge=0)] | Literal["auto"] = Field(
         "auto",
         description="Train with sampled neighbourhoods of this many nodes at a time, for graphs "
@@ -65,8 +78,9 @@ class ModelSettings(Section):
     )
     seed: int = Field(
         0,
-        description="Seed of the split, the training and every node's own random number u. "
-        "Choose it once: it is part of what an auditor recomputes.",
+        description="Seed of the split and the training. Choose it once: it is part of what an "
+        "auditor recomputes. Every node's own random number u comes from the seed key; in versions "
+        "from before there was one, from this seed.",
     )
     max_unusable: float = Field(
         0.05,
@@ -79,16 +93,22 @@ class ModelSettings(Section):
         0.1,
         ge=0,
         le=0.5,
-        description="Share of the labelled nodes that no version ever trains, stops or calibrates "
-        "with: versions are compared on them. Drawn first, by a hash of the node's key and the "
-        "project's name, so that it stays the same for all versions. Where it would be fewer than "
-        "30 nodes a version goes without, and says so.",
+        description="Share of the labelled nodes excluded from training, early stopping and "
+        "calibration: versions are compared on them. Drawn first, by a hash of the node's key and "
+        "the project's name, so that it stays the same for all versions. Where it would be fewer "
+        "than 30 nodes a version goes without, and says so.",
     )
     compare_by: Literal["auto", "accuracy", "macro_f1", "log_loss"] = Field(
         "auto",
         description="The metric on the holdout by which versions are called better, and by which a "
         "model beats largest class and boosted trees, or not: beyond its 95 % interval. `auto`: "
         'macro_f1 under `[conformal] promise = "class"`, accuracy otherwise.',
+    )
+    graph_check: bool = Field(
+        True,
+        description="`train` fits the chosen scorer three times more, with the ends of the "
+        "relationships permuted, without relationships, and with nothing but their numbers, and "
+        "says what the relationships bring. `false` leaves it out, as scheduled trainings may.",
     )
     shadow: bool = Field(
         False,

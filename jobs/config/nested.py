@@ -4,12 +4,23 @@ from __future__ import annotations
 
 from pydantic.fields import FieldInfo
 
+from ringfence.jobs.config.labels import RelationshipColumn
 from ringfence.jobs.config.section import Section
-from ringfence.jobs.config.settings import ColumnSettings, NodeSettings, RelationshipSettings
+from ringfence.jobs.config.settings import (
+    ColumnSettings,
+    ListSettings,
+    NodeSettings,
+    RelationshipSettings,
+)
 
 NESTED_TABLES: dict[str, tuple[type[Section], str]] = {
     "graph.nodes": (NodeSettings, "[[graph.nodes]]"),
     "graph.relationships": (RelationshipSettings, "[[graph.relationships]]"),
+    "graph.relationships.columns": (
+        RelationshipColumn,
+        "[[graph.relationships]] columns = [{ … }]",
+    ),
+    "lists": (ListSettings, "[[lists]]"),
     "graph.columns": (ColumnSettings, "[graph.columns.LABEL] PROPERTY = { … }"),
 }
 """By the place in the file: the class of the table, and its heading in the reference."""

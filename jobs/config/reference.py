@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from typing import Any, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from ringfence.jobs.config.load import variable
+from ringfence.jobs.config.names import RegisteredNames
 from ringfence.jobs.config.nested import NESTED_TABLES, setting_name
 from ringfence.jobs.config.section import Section
 from ringfence.jobs.config.settings import SECRETS, Settings, tables
@@ -19,7 +21,11 @@ HEAD = """# Configuration
 `ringfence init` writes one from your live graph, `ringfence doctor` checks it.
 
 Every setting can also come from the environment, which wins over the file; lists and tables are
-written as JSON there. Secrets come from the environment only: a file that holds one is refused.
+written as JSON there. Without any file the environment alone is a configuration, if it has
+`RINGFENCE_GRAPH_*`; relative paths are then those of the working folder. Secrets come from the
+environment only, or from files that it names (`RINGFENCE_NEO4J_PASSWORD_FILE` and so on): a
+`ringfence.toml` that holds one is refused. Which Neo4j is meant where `[neo4j]` leaves it open:
+[your own graph](your-own-graph.md#which-neo4j).
 A setting that doesn't exist, in the file or in the environment, is an error that names the nearest
 one that does.
 
@@ -34,8 +40,10 @@ TYPE_NAMES = {
     "Path": "path",
     "datetime": "date and time",
     "NodeSettings": "tables",
+    "ListSettings": "tables",
     "RelationshipSettings": "tables",
     "ColumnSettings": "table",
+    "RelationshipColumn": "table",
 }
 
 
@@ -68,16 +76,26 @@ def _header() -> str:
 
 def _line(section: str, name: str, field: FieldInfo) -> str:
     secret = name in SECRETS.get(section, ())
-    type_ = "secret text" if secret else _type(field.annotation)
+    type_ = "secret text" if secret else _type_of(field)
     default = "" if secret else _default(field)
-    nested = "" if "." in section else f"`{variable(section, name)}`"
+    nested = "" if section in NESTED_TABLES else f"`{variable(section, name)}`"
     meaning = str(field.description or "").replace("|", "\\|")
     return f"| `{name}` | {type_} | {default} | {meaning} | {nested} |"
 
 
+def _type_of(field: FieldInfo) -> str:
+    """The type of a setting; pydantic keeps what `Annotated` adds apart from the annotation."""
+    return _names(field.metadata) or _type(field.annotation)
+
+
+def _names(metadata: Iterable[Any]) -> str:
+    allowed = [kind.names() for kind in metadata if isinstance(kind, RegisteredNames)]
+    return " or ".join(f"`{name}`" for names in allowed for name in names)
+
+
 def _type(kind: Any) -> str:
     if hasattr(kind, "__metadata__"):  # Annotated: bounds of a number are no part of its type
-        return _type(kind.__origin__)
+        return _names(kind.__metadata__) or _type(kind.__origin__)
     if get_args(kind) and str(get_origin(kind)).endswith("Literal"):
         return " or ".join(f"`{value}`" for value in get_args(kind))
     if get_origin(kind) is dict:

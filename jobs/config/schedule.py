@@ -1,7 +1,7 @@
 """`[schedule]`: when `ringfence schedule` runs what.
 
-The keys with a time are the jobs of `jobs.schedule.jobs.JOBS`: a job that is added there has its
-setting, its environment variable and its line in the reference page.
+The keys with a time are the jobs of `jobs.config.scheduled_jobs.JOBS`: a job that is added there
+has its setting, its environment variable and its line in the reference page.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import Field, create_model, model_validator
 
+from ringfence.jobs.config.scheduled_jobs import JOBS
 from ringfence.jobs.config.section import Section
-from ringfence.jobs.schedule.jobs import JOBS
 
 
 class _Zone(Section):

@@ -10,12 +10,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from pydantic import Field, SecretStr
+from pydantic import Field, SecretStr, model_validator
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.jobs.config.audit import AuditSettings
-from ringfence.jobs.config.conformal import ConformalSettings
+from ringfence.jobs.config.conformal import ConformalSettings, Lists, ListSettings
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.config.graph import GraphSettings
 from ringfence.jobs.config.labels import ColumnSettings, NodeSettings, RelationshipSettings
@@ -30,12 +30,15 @@ from ringfence.jobs.config.telemetry import TelemetrySettings
 
 __all__ = [
     "SECRETS",
+    "SECRET_FIELDS",
+    "TOP",
     "AlarmSettings",
     "AuditSettings",
     "ColumnSettings",
     "ConformalSettings",
     "EngineSettings",
     "GraphSettings",
+    "ListSettings",
     "ModelSettings",
     "Neo4jSettings",
     "NodeSettings",
@@ -56,6 +59,17 @@ class Settings(Section):
     project: str = Field(
         "default", min_length=1, description="Name under which runs and sets are kept apart."
     )
+    seed_key: SecretStr | None = Field(
+        None,
+        description="Environment only. The secret that every node's random number u is made with: "
+        "32 hexadecimal digits or more. Without it the first training keeps a random one in "
+        "`[engine] folder`.",
+    )
+    lists: Lists = Field(
+        [],
+        description="`[[lists]]` tables: nodes of a class, or surely not of it, with the share of "
+        "them that may be wrong.",
+    )
     neo4j: Neo4jSettings = Field(default_factory=Neo4jSettings)
     audit: AuditSettings = Field(default_factory=AuditSettings)
     graph: GraphSettings
@@ -73,16 +87,34 @@ class Settings(Section):
         """Return the names in the user's graph as the connector takes them."""
         return self.graph.mapping()
 
+    @model_validator(mode="after")
+    def _trees_have_raw_columns(self) -> Settings:
+        from ringfence.models.networks.registry import needs_raw_columns
+
+        if needs_raw_columns(self.model.network) and not self.graph.nodes:
+            raise ValueError(
+                f'network = "{self.model.network}" reads raw columns, which [[graph.nodes]] and '
+                "[[graph.relationships]] name; a list of features has GCN, GAT, APPNP, SAGE or MLP"
+            )
+        return self
+
     @property
     def network(self) -> str:
         """The network that a training would train, for one label or for several."""
-        typed = self.mapping().typed is not None
-        return self.model.typed_network if typed else self.model.network
+        strict = self.mapping().features_are_strict
+        return self.model.network if strict else self.model.typed_network
 
     def digest(self) -> str:
         """Return a hash of what decides a run's sets, for its record: no secrets, no schedule."""
-        hidden = {**SECRETS, **DECIDES_NO_SET, "audit": SECRETS["audit"] | RETENTION}
+        hidden = {
+            **SECRET_FIELDS,
+            **DECIDES_NO_SET,
+            "audit": SECRETS["audit"] | RETENTION,
+            "neo4j": SECRETS["neo4j"] | HOW_TO_LOG_IN,
+        }
         body = self.model_dump(mode="json", exclude=hidden)
+        if not self.lists:
+            body.pop("lists")  # a file without lists has the digest that it always had
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 
@@ -105,5 +137,15 @@ DECIDES_NO_SET: Any = {
     "tracking": True,
 }  # fmt: skip
 RETENTION = {"keep_days", "keep_open_days"}  # of [audit]: how long details are kept
-SECRETS: dict[str, set[str]] = {name: _secrets(kind) for name, kind in tables() if _secrets(kind)}
+HOW_TO_LOG_IN = {"auth", "credentials", "client_certificate", "client_key"}  # of [neo4j]
+TOP = ""  # the table of settings that stand above all tables
+SECRETS: dict[str, set[str]] = {
+    TOP: _secrets(Settings),
+    **{name: _secrets(kind) for name, kind in tables() if _secrets(kind)},
+}
 """The settings of each table that come from the environment only."""
+SECRET_FIELDS: Any = {
+    **{name: names for name, names in SECRETS.items() if name != TOP},
+    **dict.fromkeys(SECRETS[TOP], True),
+}
+"""The same, as pydantic takes what shall be left out."""

@@ -1,4 +1,4 @@
-"""`[telemetry]`: what a run tells while it works, as log lines and as traces."""
+"""`[telemetry]`: log lines and traces that a run emits while it works."""
 
 from __future__ import annotations
 

@@ -8,9 +8,11 @@ from fastapi import APIRouter, HTTPException, Path, Query
 
 from ringfence.connector.records import Slice
 from ringfence.connector.store.queries.records import as_row
+from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.dashboard import schemas
 from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
 from ringfence.jobs.views.explain import explain
+from ringfence.jobs.views.sample import read_sample_status
 
 NOT_FOUND: dict[int | str, dict[str, Any]] = {
     404: {"model": schemas.Problem, "description": "There is none."}
@@ -18,6 +20,7 @@ NOT_FOUND: dict[int | str, dict[str, Any]] = {
 UNUSABLE: dict[int | str, dict[str, Any]] = {
     400: {"description": "Not a request that this dashboard understands."},
     401: {"description": "No login and no right token."},
+    429: {"description": "Too many wrong tokens from this address."},
 }
 Last = Annotated[int, Query(ge=1, le=1000, description="How many runs, the newest.")]
 Seq = Annotated[int, Path(ge=1, le=2**62, description="Number of a run.")]
@@ -28,8 +31,9 @@ router = APIRouter(prefix="/api/v1", responses=UNUSABLE, tags=["ringfence"])
 
 @router.get("/status", response_model=schemas.Status)
 def status(queries: Queries) -> Row:
-    """Verdict, counts, last run, firing alarms."""
+    """Verdict, counts, last run, firing alarms, audit sample."""
     total, runs = queries.verdict(), queries.runs(last=1)
+    sample = read_sample_status(queries)
     return {
         "project": queries.project,
         "verdict": total.verdict if total else "not enough known yet",
@@ -39,6 +43,7 @@ def status(queries: Queries) -> Row:
         "last_run": runs[-1].seq if runs else None,
         "chain_entries": queries.chain_length(),
         "alarms_firing": [alarm.rule for alarm in queries.alarms() if alarm.state == "firing"],
+        "sample": None if sample is None else sample.as_json(),
     }
 
 
@@ -87,7 +92,14 @@ def node(queries: Queries, key: Annotated[str, Query(min_length=1, max_length=51
         "chain_entry": explanation.chain.n if explanation.chain else None,
         "groups": explanation.groups,
         "details_removed_ns": explanation.removed_ns,
+        "nodes_of_key": [node.node_key for node in explanation.nodes_of_key],
     }
+
+
+@router.get("/lists", response_model=list[schemas.List])
+def lists(queries: Queries) -> list[Row]:
+    """Promised and realised share of wrong nodes per list: all runs, the last 90 days, the last."""
+    return [row.as_json() for row in audit_lists(queries.store, queries.project)]
 
 
 @router.get("/alarms", response_model=list[schemas.Alarm])

@@ -20,7 +20,7 @@ def create_app(dashboard: Dashboard) -> FastAPI:
     app = FastAPI(
         title="ringfence",
         version=__version__,
-        summary="Prediction sets of known strength, with their audit.",
+        summary="Prediction sets with a guaranteed miss rate, and their audit.",
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
@@ -41,7 +41,7 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 
 async def _failed(request: Request, error: Exception) -> Response:
-    """An error that ringfence has words for, such as a row of the record that was edited."""
+    """Answer with an error of ringfence's own, such as a row of the record that was edited."""
     return routes.refused(request, HTTPException(500, str(error)))
 
 
@@ -55,9 +55,9 @@ async def _unreadable(request: Request, error: Exception) -> Response:
 
 
 def _as_answer(error: Exception) -> HTTPException:
-    """What a person is told of an address or a form that can't be read."""
-    found = error.errors() if isinstance(error, RequestValidationError) else []
-    for problem in found:
+    """The message about an address or a form that can't be read."""
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    for problem in errors:
         where, *names = problem["loc"]
         if where != "path" and names:
             message = str(problem["msg"])

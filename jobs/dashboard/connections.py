@@ -2,8 +2,8 @@
 
 uvicorn ends a connection that is silent after an answer, but waits for ever for a request that was
 begun, or never begun. Here a whole request has `REQUEST_SECONDS` from its connection or first byte
-on, and of more than `MAX_UNFINISHED` such connections the oldest is closed: who opens many only
-pushes out their own. A limit on all connections would let them keep everybody out.
+on, and of more than `MAX_UNFINISHED` such connections the oldest is closed: a client that opens
+many only pushes out its own. A limit on all connections would let it keep everyone else out.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ TONES = {
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """Return the templates' environment."""
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("ringfence.jobs.dashboard"),
         autoescape=True,
         finalize=visible,
@@ -34,9 +34,14 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals |= {"navigation": NAVIGATION, "version": __version__, "cell": cell, "tone": tone}
-    found.filters |= {"embedded": embedded, "brief": brief, "exact": exact}
-    return found
+    templates.globals |= {
+        "navigation": NAVIGATION,
+        "version": __version__,
+        "cell": cell,
+        "tone": tone,
+    }
+    templates.filters |= {"embedded": embedded, "brief": brief, "exact": exact}
+    return templates
 
 
 def render(template: str, **values: Any) -> str:

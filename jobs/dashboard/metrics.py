@@ -14,16 +14,18 @@ from ringfence import __version__
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.auditing.shortfalls import find_shortfalls
+from ringfence.jobs.views.sample import read_sample_status
 
-VERDICTS = ("kept", "watch", "broken", "not enough known yet")
+VERDICTS = ("kept", "watch", "broken", "not enough known yet", "no verdict")
 STATES = ("ok", "pending", "firing", "no data")
 OUTCOMES = ("done", "alarm", "failed", "held", "stopped")
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """What a metric says, and its labels beside `project`."""
+    """What a metric means, and its labels besides `project`."""
 
     text: str
     labels: tuple[str, ...] = ()
@@ -44,6 +46,17 @@ METRICS: dict[str, Metric] = {
     "unseen_classes": Metric("Known nodes of a class never seen in training"),
     "label_bias": Metric("Largest standardised difference of known nodes"),
     "verdict": Metric("The verdict over all runs: 1 at the one that holds", ("verdict",)),
+    "sample_nodes": Metric("Nodes that runs drew for the audit sample"),
+    "sample_unknown_nodes": Metric("Those of them whose class is not known yet"),
+    "sample_coverage_low_ratio": Metric("Coverage of the sample, unknown nodes counted as missed"),
+    "sample_coverage_high_ratio": Metric("The same, unknown nodes counted as covered"),
+    "list_nodes": Metric("Nodes that runs put on a list", ("list", "promised")),
+    "list_known_nodes": Metric("Those of them of known class", ("list", "promised")),
+    "list_wrong_ratio": Metric("Share of these that are wrong", ("list", "promised")),
+    "list_verdict": Metric(
+        "The verdict on a list: 1 at the one that holds", ("list", "promised", "verdict")
+    ),
+    "sample_verdict": Metric("The verdict on the sample: 1 at the one that holds", ("verdict",)),
     "class_coverage_ratio": Metric("Share covered of a class", ("class",)),
     "class_promised_ratio": Metric("1 - alpha of a class", ("class",)),
     "class_anytime_low_ratio": Metric("Anytime bound of a class", ("class",)),
@@ -117,6 +130,8 @@ def exposition(queries: ProjectQueries) -> bytes:
     total = queries.total()
     if total:
         _total(out, total)
+    _sample(out, queries)
+    _lists(out, queries)
     _own_promises(out, queries, total)
     _slices(out, queries)
     _last_run(out, queries)
@@ -141,6 +156,29 @@ def _total(out: Exposition, total: StoredCoverage) -> None:
     out.set("unseen_classes", total.unseen)
     out.set("label_bias", total.bias)
     out.choose("verdict", "verdict", total.verdict, VERDICTS)
+
+
+def _sample(out: Exposition, queries: ProjectQueries) -> None:
+    sample = read_sample_status(queries)
+    if sample is None:
+        return
+    low, high = sample.bounds or (None, None)
+    out.set("sample_nodes", sample.counts.nodes)
+    out.set("sample_unknown_nodes", sample.counts.unknown)
+    out.set("sample_coverage_low_ratio", low)
+    out.set("sample_coverage_high_ratio", high)
+    out.choose("sample_verdict", "verdict", sample.verdict, VERDICTS)
+
+
+def _lists(out: Exposition, queries: ProjectQueries) -> None:
+    for row in audit_lists(queries.store, queries.project):
+        if row.slice != "total":
+            continue
+        which = {"list": row.terms.name, "promised": f"{row.terms.may_be_wrong:g}"}
+        out.set("list_nodes", row.listed, **which)
+        out.set("list_known_nodes", row.known, **which)
+        out.set("list_wrong_ratio", row.pooled, **which)
+        out.choose("list_verdict", "verdict", row.verdict, VERDICTS, **which)
 
 
 def _own_promises(out: Exposition, queries: ProjectQueries, total: StoredCoverage | None) -> None:

@@ -1,4 +1,4 @@
-"""The addresses beside the pages: downloads, login, metrics, health, static files, errors."""
+"""The addresses besides the pages: downloads, login, metrics, health, static files, errors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fastapi.responses import (
 
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import migrate
-from ringfence.connector.store.trail.actor import acting_as
+from ringfence.connector.store.audit_chain.actor import acting_as
 from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.jobs.dashboard.address import page_address
 from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
@@ -31,12 +31,13 @@ from ringfence.jobs.dashboard.metrics import exposition
 from ringfence.jobs.dashboard.page_routes import answer_page
 from ringfence.jobs.dashboard.pages.model import find_card
 from ringfence.jobs.dashboard.pages.trail import export_chain
-from ringfence.jobs.dashboard.pages.worklist import wanted_by
+from ringfence.jobs.dashboard.pages.worklist import sample_wanted_by, wanted_by
 from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
 from ringfence.jobs.dashboard.time_range import histories
 from ringfence.jobs.lifecycle.card_page import FORMATS as CARD_FORMATS
 from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.views.tables import TABLES, as_csv
+from ringfence.jobs.worklist.sample_table import sample_csv
 from ringfence.jobs.worklist.table import csv_lines
 
 router = APIRouter(include_in_schema=False, default_response_class=HTMLResponse)
@@ -59,9 +60,11 @@ def export(queries: Queries) -> Response:
 
 @router.get("/csv/worklist")
 def worklist(request: Request, queries: Queries) -> Response:
-    """The whole worklist as CSV, row by row."""
-    wanted = wanted_by(request)
-    lines = csv_lines(queries, wanted)
+    """The whole worklist, or the audit sample, as CSV, row by row."""
+    if request.query_params.get("sample"):
+        lines = sample_csv(queries, sample_wanted_by(request))
+    else:
+        lines = csv_lines(queries, wanted_by(request))
     headers = {"Content-Disposition": 'attachment; filename="worklist.csv"'}
     return StreamingResponse(lines, media_type="text/csv", headers=headers)
 
@@ -75,7 +78,7 @@ def mark(
     who: Annotated[str, Form(max_length=200)] = "",
     note: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """Mark a node of the worklist, in the name of whoever the proxy or the form says."""
+    """Mark a node of the worklist, in the name that the proxy or the form gives."""
     dashboard = dashboard_of(request)
     guard = dashboard.guard
     if not guard.is_own_form(request, csrf):
@@ -86,7 +89,7 @@ def mark(
         who = guard.user_of(request) or ""
     source = key_source(dashboard.settings)
     try:
-        with acting_as("serve"):
+        with acting_as("serve", who.strip() or None):
             record_mark(dashboard.store, dashboard.settings.project, source, key, who, action, note)
     except RingfenceError as error:
         raise HTTPException(400, str(error)) from None
@@ -228,8 +231,8 @@ def _cached() -> dict[str, str]:
 
 @lru_cache(maxsize=1)
 def _plotly() -> bytes:
-    found = importlib.util.find_spec("plotly")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("plotly")
+    if spec is None or spec.origin is None:
         raise HTTPException(404, "plotly is not installed: pip install 'ringfence[serve]'")
-    script = Path(found.origin).parent / "package_data" / "plotly.min.js"
+    script = Path(spec.origin).parent / "package_data" / "plotly.min.js"
     return gzip.compress(script.read_bytes(), 6)

@@ -27,6 +27,43 @@ RunSummary: Any = _model("RunSummary", records.Run, NOT_IN_SUMMARY)
 Alarm: Any = _model("Alarm", StoredAlarm)
 
 
+class Sample(BaseModel):
+    """The audit sample: its verdict, and coverage with missing classes counted both ways."""
+
+    verdict: str
+    words: str
+    nodes: int
+    unknown: int
+    coverage_low: float | None
+    coverage_high: float | None
+
+
+class List(BaseModel):
+    """A list over some runs: its promise, what came true, and the verdict."""
+
+    name: str
+    class_: str
+    is_clear: bool
+    may_be_wrong: float
+    per: str
+    slice: str
+    seq: int
+    runs: int
+    empty: int
+    evaluated: int
+    listed: int
+    known: int
+    false: int
+    mean_of_runs: float | None
+    pooled: float | None
+    low: float
+    high: float
+    p_value: float
+    verdict: str
+    status: str
+    words: str
+
+
 class Status(BaseModel):
     """A project at a glance."""
 
@@ -40,6 +77,7 @@ class Status(BaseModel):
     last_run: int | None
     chain_entries: int
     alarms_firing: list[str]
+    sample: Sample | None
 
 
 class PValue(BaseModel):
@@ -66,6 +104,7 @@ class Node(BaseModel):
     chain_entry: int | None
     groups: dict[str, str]
     details_removed_ns: int | None
+    nodes_of_key: list[str]
 
 
 class Chain(BaseModel):

@@ -65,12 +65,19 @@ class Guard:
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Let a request through, or answer it here."""
+        guesses = bearer_of(request) is not None and self.too_often(address_of(request))
         if host_name(request.headers.get("host", "")) not in self.hosts:
             answer: Response = PlainTextResponse("this dashboard has another name\n", 400)
         elif holds_nul(request):
             answer = PlainTextResponse("the address holds a NUL character\n", 400)
         elif self.may_pass(request):
             answer = await call_next(request)
+        elif guesses:
+            answer = PlainTextResponse(
+                "too many wrong tokens; only the right one gets an answer now\n",
+                429,
+                {"Retry-After": f"{FAILURE_WINDOW_SECONDS:.0f}"},
+            )
         elif request.url.path.startswith(("/api/", "/metrics", "/csv/")):
             answer = PlainTextResponse(
                 "log in, or send Authorization: Bearer\n", 401, {"WWW-Authenticate": "Bearer"}
@@ -90,8 +97,8 @@ class Guard:
         """Return what this request may do; None without a login. Without tokens, everything."""
         if self.token is None:
             return "operator"
-        scheme, _, given = request.headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer":
+        given = bearer_of(request)
+        if given is not None:
             return self._role(given, address_of(request))
         sid = request.cookies.get(SESSION, "")
         if self.sessions.get(sid, 0.0) <= self.clock():
@@ -133,20 +140,20 @@ class Guard:
     def _role(self, given: str, address: str) -> Role | None:
         """Compare in constant time, whatever the lengths; count the wrong ones by address.
 
-        A right token always passes: behind a proxy all visitors have the proxy's address, and
-        somebody who guesses must not keep them out.
+        A right token always passes: behind a proxy all visitors have the proxy's address, and one
+        who guesses tokens must not lock the others out.
         """
-        one, two, three = (
+        given_digest, operator_digest, viewer_digest = (
             hmac.digest(self.key, text.encode(), hashlib.sha256)
             for text in (given, str(self.token), str(self.viewer_token))
         )
-        viewer = hmac.compare_digest(one, three) and self.viewer_token is not None
-        if hmac.compare_digest(one, two):
+        viewer = hmac.compare_digest(given_digest, viewer_digest) and self.viewer_token is not None
+        if hmac.compare_digest(given_digest, operator_digest):
             return "operator"
         if viewer:
             return "viewer"
         recent = self._recent(address)
-        self.failures.pop(address, None)  # so that the address that was silent longest is first
+        self.failures.pop(address, None)  # the address with the oldest attempt stays first
         self.failures[address] = (*recent, self.clock())[-MAX_FAILURES:]
         while len(self.failures) > MAX_ADDRESSES:
             self.failures.pop(next(iter(self.failures)), None)
@@ -155,7 +162,7 @@ class Guard:
     # -- CSRF: a random cookie, and its HMAC in the form ----------------------------------------
 
     def form_token(self, nonce: str) -> str:
-        """Return what a form must carry beside the cookie `nonce`."""
+        """Return what a form must carry in addition to the cookie `nonce`."""
         return hmac.new(self.key, f"csrf {nonce}".encode(), hashlib.sha256).hexdigest()
 
     def is_own_form(self, request: Request, given: str) -> bool:
@@ -209,8 +216,14 @@ def guard_of(settings: Settings) -> Guard:
     )
 
 
+def bearer_of(request: Request) -> str | None:
+    """Return the token in the header of a request; None without one."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    return given if scheme.lower() == "bearer" else None
+
+
 def address_of(request: Request) -> str:
-    """Return whom wrong tokens are counted for: the visitor's address, of IPv6 its network."""
+    """Return what wrong tokens are counted by: the visitor's address, of IPv6 its network."""
     return network_of(request.client.host) if request.client else ""
 
 

@@ -27,7 +27,7 @@ class Preset:
 
 @dataclass(frozen=True, slots=True)
 class TimeRange:
-    """What the picker shows: the days asked for, links to others, and what that leaves of the runs.
+    """What the picker shows: the chosen days, links to others, and how many runs that leaves.
 
     `hidden` are the other parameters of the address, which the form passes on.
     """

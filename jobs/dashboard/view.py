@@ -1,4 +1,4 @@
-"""What an address asks of a page: a range of time, and columns and order of its tables."""
+"""What an address selects on a page: a range of time, and columns and order of its tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import Depends, Request
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.dashboard.address import Address, page_address
 from ringfence.jobs.dashboard.dependencies import queries_of
-from ringfence.jobs.dashboard.shown_table import ShownTable, show_table
+from ringfence.jobs.dashboard.page_table import PageTable, show_table
 from ringfence.jobs.dashboard.time_range import TimeRange, histories, time_range
 
 
@@ -27,7 +27,7 @@ class View:
     history: ProjectQueries
     series: ProjectQueries
 
-    def tables(self, *names: str) -> list[ShownTable]:
+    def tables(self, *names: str) -> list[PageTable]:
         """Return the named tables within the range."""
         return [show_table(self.history, self.address, name) for name in names]
 
@@ -37,7 +37,7 @@ class View:
 
 
 def view_of(request: Request) -> View:
-    """Return what a request asks for; the answer is 400 where that can't be read."""
+    """Return what a request selects; the answer is 400 if that can't be read."""
     queries = queries_of(request)
     address = page_address(request.url.path, request.query_params.multi_items())
     return View(address, queries, *histories(queries, address))

@@ -1,5 +1,5 @@
 """Where the forward pass of a run is computed: in this process, or by workers on several machines.
 
-`registry` knows the engines by name. Scoring asks the one that the configuration names and does not
-know which it is; what an engine can't do it refuses, and never computes otherwise.
+`registry` has the engines by name. Scoring uses the configured one through a common interface; an
+engine refuses what it can't compute, rather than compute something else.
 """

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress
+from ringfence.jobs.inference import PassOutputs
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.models.inference import InferenceGraph
 
 
@@ -31,21 +31,21 @@ class Engine(Protocol):
         mapping: GraphMapping,
         graph: InferenceGraph,
         wanted: NDArray[np.int64],
-    ) -> ForwardPass:
+    ) -> PassOutputs:
         """Return the network's outputs on the graph as it is now, at `wanted`.
 
         `folder` is where this project keeps what a pass leaves for the next.
         """
         ...
 
-    def tell(self, progress: Progress) -> None:
-        """Tell of long passes from now on: what is counted, how many are done, of how many."""
+    def set_progress(self, progress: Progress) -> None:
+        """Report long passes to `progress`: what is counted, how many are done, of how many."""
         ...
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
-        """Let the next run use what this one kept: the mirror that it belongs to is saved."""
+        """Release what this run kept for the next one: the mirror that it belongs to is saved."""
         ...
 
     def close(self) -> None:
-        """End all that the engine started."""
+        """Stop everything that the engine started."""
         ...

@@ -10,15 +10,15 @@ import numpy as np
 from ringfence.connector.errors import GraphError, ModelError
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.engines.ownership_file import read_owners, write_owners
+from ringfence.jobs.inference import inference_graph
+from ringfence.jobs.project import memory
+from ringfence.jobs.project.column_encoders import typed_network
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.model_files import load_model
-from ringfence.jobs.project.typed_inputs import MANIFEST_KEY, TypedEncoders
-from ringfence.jobs.scoring.inference import inference_graph
-from ringfence.jobs.setup import memory
 from ringfence.models.inference.partition.ownership import Cut, divide, extend, measure_cut
 
 if TYPE_CHECKING:
-    from ringfence.connector.mirror.typed import TypedMirror
+    from ringfence.connector.mirror import Mirror
     from ringfence.jobs.project.workspace import Workspace
 
 CLASSES_WHERE_UNKNOWN = 2
@@ -44,7 +44,7 @@ class WorkerNeed:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """A division of the mirror's rows, beside what one machine needs and has free.
+    """A division of the mirror's rows, compared with what one machine needs and has free.
 
     kept: whether it is the one on record, grown by new rows; written: whether it is on record now.
     """
@@ -74,7 +74,7 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
             needed="a graph that was read",
             next_step="ringfence train, or ringfence score",
         )
-    width = mirror.width if mirror.typed is None else _mean_width(workspace, mirror.typed)
+    width = _mean_width(workspace, mirror) if mirror.has_raw_columns else mirror.width
     graph = inference_graph(mirror, workspace.mapping)
     known = None if anew else read_owners(workspace.tables, mirror.epoch, parts)
     kept = known is not None and len(known) <= graph.size
@@ -98,7 +98,7 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
     )
 
 
-def _mean_width(workspace: Workspace, typed: TypedMirror) -> int:
+def _mean_width(workspace: Workspace, mirror: Mirror) -> int:
     """Encoded columns that a row has on average, as the model in use encodes the labels."""
     recorded = find_active_manifest(workspace.store, workspace.project)
     if recorded is None:
@@ -107,10 +107,12 @@ def _mean_width(workspace: Workspace, typed: TypedMirror) -> int:
             needed="a model: how many columns a row has is known when it was trained",
             next_step="ringfence train",
         )
-    model = load_model(workspace.models, recorded)
-    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY], model.weights)
-    rows = np.bincount(typed.labels, minlength=len(encoders.widths))
-    return round(float(np.average(encoders.widths, weights=np.maximum(rows, 1))))
+    network = typed_network(load_model(workspace.models, recorded))
+    if network is None:
+        return mirror.width
+    widths = network.encoders.widths
+    rows = np.bincount(mirror.labels, minlength=len(widths))
+    return round(float(np.average(widths, weights=np.maximum(rows, 1))))
 
 
 def worker_needs(
@@ -123,15 +125,15 @@ def worker_needs(
     by two constants that `make bench-scale` fits, and checks at sizes that were not fitted.
 
     >>> cut = Cut(rows=(10, 10), entries=(40, 40), halo=(5, 0), cut=9)
-    >>> [int(one.received) for one in worker_needs(cut, 20, width=3, hidden=8, classes=2)]
+    >>> [int(need.received) for need in worker_needs(cut, 20, width=3, hidden=8, classes=2)]
     [280, 0]
     """
     tables = hidden + 2 * classes
-    found = []
+    needs = []
     for rows, entries, halo in zip(cut.rows, cut.entries, cut.halo, strict=True):
         held = rows * (4 * (width + tables) + 28) + 4 * halo * (tables + 1)
         held += 4 * entries + 3 * nodes
-        found.append(
+        needs.append(
             WorkerNeed(
                 rows=rows,
                 entries=entries,
@@ -141,4 +143,4 @@ def worker_needs(
                 disk=held,
             )
         )
-    return tuple(found)
+    return tuple(needs)

@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress
+from ringfence.jobs import inference
 from ringfence.jobs.config.engine import EngineSettings
+from ringfence.jobs.inference import PassOutputs
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.models.inference import InferenceGraph
 
 
 class LocalEngine:
-    """Keeps tables in the project's folder; see `jobs.scoring.inference`."""
+    """Keeps tables in the project's folder; see `jobs.inference`."""
 
     def __init__(self, settings: EngineSettings) -> None:
         self.settings = settings
@@ -34,12 +34,12 @@ class LocalEngine:
         mapping: GraphMapping,
         graph: InferenceGraph,
         wanted: NDArray[np.int64],
-    ) -> ForwardPass:
+    ) -> PassOutputs:
         """Return the network's outputs on the graph as it is now, at `wanted`."""
         return inference.outputs_at(folder, model, mirror, mapping, graph, wanted)
 
-    def tell(self, progress: Progress) -> None:
-        """A pass in this process has no stages to tell of."""
+    def set_progress(self, progress: Progress) -> None:
+        """A pass in this process has no stages to report."""
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
         """Close the tables of this run: the mirror that they belong to is saved."""

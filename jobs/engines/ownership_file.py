@@ -1,4 +1,4 @@
-"""Which partition owns which row, kept beside the mirror: new rows join, the others stay."""
+"""The file with the partition of each row, next to the mirror: new rows join, the others stay."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ FILE = "owners"
 
 
 def ownership_folder(tables: Path) -> Path:
-    """Return where a project keeps its division, and workers without a disk of their own theirs."""
+    """Return the folder of a project's division; workers without a disk keep partitions there."""
     return tables.with_name(tables.name + SUFFIX)
 
 
 def owners_of(tables: Path, epoch: str, graph: InferenceGraph, parts: int) -> Owners:
-    """Return the owner of each row of the graph, int16 [n]; what is new is written down.
+    """Return the owner of each row of the graph, int16 [n]; new rows are added to the file.
 
     Another number of partitions, or another numbering of the rows, divides the graph anew.
     """
@@ -40,7 +40,7 @@ def owners_of(tables: Path, epoch: str, graph: InferenceGraph, parts: int) -> Ow
 
 
 def read_owners(tables: Path, epoch: str, parts: int) -> Owners | None:
-    """Return the division that was written down; None where there is none, or a damaged one."""
+    """Return the stored division; None if there is none, or a damaged one."""
     path = ownership_folder(tables) / FILE
     try:
         head, _, body = path.read_bytes().partition(b"\n")
@@ -56,7 +56,7 @@ def read_owners(tables: Path, epoch: str, parts: int) -> Owners | None:
 
 
 def write_owners(tables: Path, epoch: str, parts: int, owners: Owners) -> None:
-    """Write a division down; partitions that have another one are filled again."""
+    """Store a division; partitions that have another one are filled again."""
     folder, body = ownership_folder(tables), owners.tobytes()
     make_private_folder(folder)
     head = json.dumps({"epoch": epoch, "parts": parts, "crc": zlib.crc32(body)})

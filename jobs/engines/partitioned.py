@@ -1,4 +1,4 @@
-"""An engine of partitions: who owns which row, passes over all of them, and workers that died."""
+"""An engine of partitions: row ownership, passes over all partitions, and workers that died."""
 
 from __future__ import annotations
 
@@ -15,23 +15,20 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError, ServerError
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.mirror.typed import TypedMirror
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.jobs.engines.divided_pass import DividedPass
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.jobs.engines.ownership_file import owners_of
-from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage, tell_nobody
-from ringfence.jobs.engines.typed_pass import EncodedColumns, TypedDividedPass
+from ringfence.jobs.engines.partitioned_pass import Stage, forget_stage
+from ringfence.jobs.engines.table_pass import PartitionedTablePass
+from ringfence.jobs.engines.typed_pass import EncodedColumns, PartitionedTypedPass
 from ringfence.jobs.engines.workers import WorkerLost, Workers
+from ringfence.jobs.inference import PassOutputs
+from ringfence.jobs.project.column_encoders import TypedNetwork, typed_network
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.typed_inputs import ENCODER, MANIFEST_KEY, TypedEncoders
-from ringfence.jobs.scoring.typed_inference import ForwardPass
 from ringfence.jobs.telemetry.log_lines import log_run_event
 from ringfence.models.inference import InferenceGraph
-from ringfence.models.inference.typed import typed_graph
-from ringfence.models.networks.registry import has_layers, typed_planner
-from ringfence.models.schema import TypedSchema
+from ringfence.models.networks.registry import has_layers
 
-AnyPass = DividedPass | TypedDividedPass
+AnyPass = PartitionedTablePass | PartitionedTypedPass
 BeginPass = Callable[[Workers, str, NDArray[np.int16]], AnyPass]
 ATTEMPTS = 3  # of a pass whose workers die
 DIVIDED = "GCN, SAGE, GAT, APPNP, MLP, or SAGE for several labels"
@@ -39,7 +36,7 @@ DIVIDED = "GCN, SAGE, GAT, APPNP, MLP, or SAGE for several labels"
 
 @dataclass(frozen=True, slots=True)
 class FeatureRows:
-    """Features of a mirror by row, read when they are asked for and not held."""
+    """Features of a mirror by row, read on demand and not held."""
 
     mirror: Mirror
 
@@ -51,7 +48,7 @@ class FeatureRows:
 class PartitionedEngine(ABC):
     """Passes over the partitions of some workers; `kind` names it in notes and errors.
 
-    watch: is told of every stage of a pass that is over.
+    watch: called after every stage of a pass.
     """
 
     def __init__(self, kind: str) -> None:
@@ -59,7 +56,7 @@ class PartitionedEngine(ABC):
         self.lost = 0
         self._worked_in: set[Path] = set()
         self.watch: Callable[[Stage], None] = forget_stage
-        self.progress: Progress = tell_nobody
+        self.progress: Progress = no_progress
 
     @abstractmethod
     def open_workers(self, folder: Path) -> Workers:
@@ -82,7 +79,7 @@ class PartitionedEngine(ABC):
         mapping: GraphMapping,
         graph: InferenceGraph,
         wanted: NDArray[np.int64],
-    ) -> ForwardPass:
+    ) -> PassOutputs:
         """Return the network's outputs on the graph as it is now, at `wanted`.
 
         A pass whose workers die begins again: those that live keep what they had made, the others
@@ -97,30 +94,30 @@ class PartitionedEngine(ABC):
         self._report(Stage("divide", time.perf_counter() - begun, 0, 0))
         name = f"{model.version}-{mirror.epoch}"
         for _ in range(ATTEMPTS):
-            one = begin(workers, name, owners)
-            one.progress = self.progress
+            forward_pass = begin(workers, name, owners)
+            forward_pass.progress = self.progress
             try:
-                logits = one.run(wanted)
+                logits = forward_pass.run(wanted)
             except WorkerLost as lost:
                 self.lost, reason = self.lost + 1, str(lost)
                 workers.revive()
                 continue
-            return ForwardPass(logits, self._sentence(one, mirror), one.seconds)
+            return PassOutputs(logits, self._describe(forward_pass, mirror), forward_pass.seconds)
         raise ServerError(
             found=f"workers of the {self.kind} engine died in {ATTEMPTS} passes: {reason}",
             needed="workers that live through a pass: memory and disk for their partitions",
             next_step='ringfence partition (says what each needs), or [engine] kind = "local"',
         )
 
-    def tell(self, progress: Progress) -> None:
-        """Tell of the stages of passes from now on, and of rows that are sent."""
+    def set_progress(self, progress: Progress) -> None:
+        """Report the stages of passes, and the rows that are sent, to `progress`."""
         self.progress = progress
 
     def close_tables(self, folder: Path, model: SavedModel, mirror: Mirror) -> None:
-        """Let the next run use what the partitions kept: the mirror is saved.
+        """Release what the partitions kept for the next run: the mirror is saved.
 
         A worker that is gone by now left its partition open, and the next run fills it again.
-        Where no pass was computed nothing was opened, and no worker is started to say so.
+        If no pass was computed nothing was opened, and no worker is started.
         """
         if folder not in self._worked_in:
             return
@@ -133,7 +130,7 @@ class PartitionedEngine(ABC):
                 self.lost += 1
 
     def _report(self, stage: Stage) -> None:
-        """Tell of a stage: a line of the log, and whoever watches."""
+        """Report a stage: to the log and to `watch`."""
         log_run_event(
             logging.INFO, "stage", stage=stage.name, seconds=round(stage.seconds, 3),
             rows=stage.rows, bytes=stage.moved,
@@ -142,46 +139,43 @@ class PartitionedEngine(ABC):
 
     def _begin(self, model: SavedModel, mirror: Mirror, graph: InferenceGraph) -> BeginPass:
         """Return how a pass of this model is begun; refuse a model that can't be divided."""
-        if mirror.typed is not None:
-            return self._begin_typed(model, mirror, mirror.typed, graph)
+        network = typed_network(model)
+        if network is not None:
+            return self._begin_typed(network, mirror, graph)
         plan, features = model.plan(), FeatureRows(mirror)
         if plan is None:
             raise self._refusal(f"the network {model.network}", DIVIDED)
-        return lambda workers, name, owners: DividedPass(
+        return lambda workers, name, owners: PartitionedTablePass(
             workers, name, plan, graph, features, owners, self._report, mirror.release_pages
         )
 
     def _begin_typed(
-        self, model: SavedModel, mirror: Mirror, typed: TypedMirror, graph: InferenceGraph
+        self, network: TypedNetwork, mirror: Mirror, graph: InferenceGraph
     ) -> BeginPass:
-        planner = typed_planner(model.network)
-        if planner is None:
-            raise self._refusal(f"the network {model.network}", DIVIDED)
-        facts = model.manifest[MANIFEST_KEY]
-        schema = TypedSchema.from_json(facts["schema"])
-        encoders = TypedEncoders.restore(facts, model.weights)
-        weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
-        plan, whole = planner(schema, weights), typed_graph(graph, schema, typed.labels)
-        columns = EncodedColumns(typed, encoders)
-        return lambda workers, name, owners: TypedDividedPass(
+        plan = network.plan()
+        if plan is None:
+            raise self._refusal(f"the network {network.name}", DIVIDED)
+        whole = network.graph(mirror, graph)
+        columns = EncodedColumns(mirror, network.encoders)
+        return lambda workers, name, owners: PartitionedTypedPass(
             workers, name, plan, whole, columns, owners, self._report, mirror.release_pages
         )
 
-    def _refusal(self, found: str, needed: str) -> ConfigError:
+    def _refusal(self, reason: str, needed: str) -> ConfigError:
         return ConfigError(
-            found=f'[engine] kind = "{self.kind}" can\'t compute {found} yet',
+            found=f'[engine] kind = "{self.kind}" can\'t compute {reason} yet',
             needed=f'{needed}, or [engine] kind = "local", which computes every model',
             next_step='set [engine] kind = "local"',
         )
 
-    def _sentence(self, one: AnyPass, mirror: Mirror) -> str:
-        count = one.workers.count
-        why = one.kept
-        if one.filled:
-            why = f"{one.filled} of {count} partitions were filled from the mirror"
+    def _describe(self, forward_pass: AnyPass, mirror: Mirror) -> str:
+        count = forward_pass.workers.count
+        why = forward_pass.reused
+        if forward_pass.filled:
+            why = f"{forward_pass.filled} of {count} partitions were filled from the mirror"
         if self.lost:
             why += f"; {self.lost} times a worker died, or its files, and the pass began again"
         return (
-            f"forward pass over {count} partitions ({self.kind}), {one.computed:,} of "
-            f"{mirror.size:,} rows computed, {one.exchanged:,} rows exchanged: {why}"
+            f"forward pass over {count} partitions ({self.kind}), {forward_pass.computed:,} of "
+            f"{mirror.size:,} rows computed, {forward_pass.exchanged:,} rows exchanged: {why}"
         )

@@ -1,7 +1,7 @@
 """The cluster of Ray that this process joins; Ray's environment was set before the import.
 
-Ray says one sentence for many reasons why a cluster can't be joined, and where nobody listens it
-goes on asking for a quarter of an hour: the address is tried first, and the cause is read.
+Ray has one message for many reasons why a cluster can't be joined, and retries for a quarter of an
+hour if nothing listens: so the address is tried first, and the cause of an error is inspected.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def connect(settings: EngineSettings, scratch: Path | None) -> None:
 
 
 def _print_to_stderr() -> None:
-    """Let Ray say on stderr that a machine died: stdout, its own choice, has our `--json`."""
+    """Make Ray report dead machines on stderr: its default, stdout, has our `--json`."""
     worker: Any = import_module("ray._private.worker")
     plain = getattr(worker, "print_to_stdstream", None)
     if plain is not None:
@@ -62,7 +62,7 @@ def disconnect() -> None:
 
 
 def require_listener(address: str) -> None:
-    """Raise `ServerError` where nobody takes a connection at host:port; other forms are Ray's."""
+    """Raise `ServerError` if nothing accepts connections at host:port; other forms are Ray's."""
     host, _, port = address.rpartition(":")
     if not port.isdigit() or "/" in host:
         return
@@ -77,7 +77,7 @@ def require_listener(address: str) -> None:
 
 
 def explain_refusal(settings: EngineSettings, error: Exception) -> ServerError:
-    """Return why the cluster was not joined or started, from what Ray says of the cause."""
+    """Return why the cluster was not joined or started, from Ray's error message."""
     if isinstance(error, ServerError):
         return error
     address, said = settings.address, f"{error}\n{error.__cause__ or ''}"
@@ -111,9 +111,9 @@ def _words_of(error: Exception) -> str:
 
 
 def require_own_node() -> None:
-    """Raise `ServerError` where Ray's process on this machine is gone: nobody would answer."""
+    """Raise `ServerError` if Ray's process on this machine is gone: no call would be answered."""
     try:
-        alive = {one["NodeID"] for one in ray.nodes() if one["Alive"]}
+        alive = {node["NodeID"] for node in ray.nodes() if node["Alive"]}
     except (RayError, RuntimeError, OSError):
         alive = set()
     if ray.get_runtime_context().get_node_id() not in alive:
@@ -126,8 +126,8 @@ def require_own_node() -> None:
 
 def describe_room() -> str:
     """Return how many machines and processors the cluster has now, for errors."""
-    alive = [one for one in ray.nodes() if one["Alive"]]
-    most = sum(one["Resources"].get("CPU", 0) for one in alive)
+    alive = [node for node in ray.nodes() if node["Alive"]]
+    most = sum(node["Resources"].get("CPU", 0) for node in alive)
     free = ray.available_resources().get("CPU", 0)
     return f"{len(alive)} machines with {most:g} CPUs, {free:g} of them free"
 
@@ -136,9 +136,9 @@ def list_stores(machines: Sequence[str]) -> list[tuple[str, int]]:
     """Return where the object stores of some machines listen, and that of this one."""
     here = ray.get_runtime_context().get_node_id()
     return [
-        (str(one["NodeManagerAddress"]), int(one["ObjectManagerPort"]))
-        for one in ray.nodes()
-        if one["Alive"] and (one["NodeID"] == here or one["NodeManagerAddress"] in machines)
+        (str(node["NodeManagerAddress"]), int(node["ObjectManagerPort"]))
+        for node in ray.nodes()
+        if node["Alive"] and (node["NodeID"] == here or node["NodeManagerAddress"] in machines)
     ]
 
 

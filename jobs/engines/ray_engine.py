@@ -1,8 +1,8 @@
 """The engine on Ray: partitions are actors of a cluster that exists, or is started here.
 
-A cluster that is started here listens on this machine alone, asks every client for a token that no
-other process is told, sends no usage statistics, and ends with the command; Ray's own reaper ends
-it where the command is killed.
+A cluster that is started here listens on this machine alone, requires a token that only this
+process has, sends no usage statistics, and ends with the command; Ray's own reaper ends it if the
+command is killed.
 """
 
 from __future__ import annotations
@@ -115,14 +115,14 @@ def make_scratch() -> tuple[Path, IO[bytes]]:
     folder = Path(tempfile.mkdtemp(prefix=SCRATCH))
     held = (folder / "new").open("wb")
     fcntl.flock(held, fcntl.LOCK_EX)
-    (folder / "new").rename(folder / LOCK)  # nobody sees it unlocked
+    (folder / "new").rename(folder / LOCK)  # it is never visible unlocked
     return folder, held
 
 
 def remove_left_behind(temporary: Path) -> None:
-    """Remove what this user's killed commands left of clusters: folders whose lock nobody holds.
+    """Remove the cluster folders of this user's killed commands: those whose lock is free.
 
-    A folder that another user made is let alone: its name could be the beginning of a live one's.
+    A folder that another user made is left alone: its name could be the beginning of a live one's.
     """
     for lock in temporary.glob(f"{SCRATCH}*/{LOCK}"):
         with suppress(OSError), lock.open("r+b") as file:

@@ -1,4 +1,4 @@
-"""A partition host in a process of Ray: its limit of memory, its software, whom it can reach."""
+"""A partition host in a process of Ray: its memory limit, software and network reachability."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 import ray
 
 from ringfence.connector.files import make_private_folder
+from ringfence.jobs.engines.partition_host import PartitionHost
 from ringfence.jobs.engines.software import own_software
-from ringfence.jobs.engines.typed_host import WorkerHost
 
 STATUS = Path("/proc/self/status")
 CONNECT_SECONDS = 10.0
@@ -29,13 +29,13 @@ class RayHost:
         if memory is not None:
             limit_memory(memory)
         self.place = (folder, number, parts, threads)
-        self.host: WorkerHost | None = None
+        self.host: PartitionHost | None = None
 
     def run(self, method: str, *arguments: Any) -> Any:
         """Call a method of the partition host, by its name."""
         if self.host is None:  # here, where an error comes back with its cause
             make_private_folder(Path(self.place[0]))
-            self.host = WorkerHost(*self.place)
+            self.host = PartitionHost(*self.place)
         return getattr(self.host, method)(*arguments)
 
     def reach(self, listeners: Sequence[Listener]) -> tuple[str, str]:
@@ -56,7 +56,7 @@ class RayHost:
 
 
 def limit_memory(limit: int) -> None:
-    """Let this process take so many bytes beside what it has now; more is a MemoryError.
+    """Limit this process to so many bytes more than it has now; beyond is a MemoryError.
 
     Mapped files and shared memory don't count: the system takes them back when it is short.
     """

@@ -1,4 +1,4 @@
-"""Partition hosts as actors of Ray; whoever imports this has set Ray's environment before."""
+"""Partition hosts as actors of Ray; set Ray's environment before importing this module."""
 
 from __future__ import annotations
 
@@ -71,18 +71,18 @@ class RayWorkers:
     @property
     def processes(self) -> list[int]:
         """Process ids of the actors, each on its own machine."""
-        return [int(pid) for pid in ray.get([one.pid.remote() for one in self._actors])]
+        return [int(pid) for pid in ray.get([actor.pid.remote() for actor in self._actors])]
 
     @property
     def machines(self) -> list[str]:
         """Addresses of the machines where the actors are."""
-        return [str(one) for one in ray.get([one.machine.remote() for one in self._actors])]
+        return [str(name) for name in ray.get([actor.machine.remote() for actor in self._actors])]
 
     def call(self, number: int, method: str, *arguments: Any, returns: int = 1) -> list[Any]:
         """Begin a method of one host; return a reference for each of its answers."""
         bound = self._actors[number].run.options(num_returns=returns)
-        found = bound.remote(method, *arguments)
-        return [found] if returns == 1 else list(found)
+        answers = bound.remote(method, *arguments)
+        return [answers] if returns == 1 else list(answers)
 
     def get(self, handles: Sequence[Any]) -> list[Any]:
         """Wait for answers; raise `WorkerLost` where one will never come."""
@@ -124,7 +124,7 @@ class RayWorkers:
         self._start(gone)
 
     def close(self) -> None:
-        """Let the actors go."""
+        """Stop the actors."""
         self._end(range(self.count))
 
     def _end(self, numbers: Sequence[int]) -> None:
@@ -173,13 +173,13 @@ class RayWorkers:
                 raise other_software(machine_of(error), last_line(error)) from None
 
     def _require_reach(self) -> None:
-        """Rows go from worker to worker: a firewall between two would let a pass wait."""
+        """Check that workers reach each other: a firewall between two would make a pass hang."""
         try:
             listeners = list_stores(self.machines)
-            found = ray.get([one.reach.remote(listeners) for one in self._actors])
+            reached = ray.get([actor.reach.remote(listeners) for actor in self._actors])
         except RayError:  # a worker died: the pass finds it
             return
-        for machine, other in found:
+        for machine, other in reached:
             if other:
                 raise ServerError(
                     found=f"{machine} can't reach Ray's object store on {other}",
@@ -220,8 +220,8 @@ def _is_answered(answer: Any) -> bool:
 
 def machine_of(error: BaseException) -> str:
     """Return the address of the machine that an error of a call came from."""
-    found = MACHINE.search(str(error))
-    return found.group(1) if found else "one machine"
+    match = MACHINE.search(str(error))
+    return match.group(1) if match else "one machine"
 
 
 def last_line(error: BaseException) -> str:

@@ -1,4 +1,4 @@
-"""Engines by the name that the configuration gives; each is imported when it is asked for.
+"""Engines by the name that the configuration gives; each is imported on first use.
 
 An engine lives until the project is closed: the second pass of a run finds its workers running.
 """
@@ -6,38 +6,18 @@ An engine lives until the project is closed: the second pass of a run finds its 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
+
+from ringfence.jobs.config.engine import ENGINES
+from ringfence.jobs.project.shared_resources import close_with_last_workspace
 
 if TYPE_CHECKING:
     from ringfence.jobs.config.engine import EngineSettings
     from ringfence.jobs.engines.base import Engine
 
-ENGINES = {
-    "local": "ringfence.jobs.engines.local:LocalEngine",
-    "ray": "ringfence.jobs.engines.ray_engine:RayEngine",
-}
-
 _open: dict[str, tuple[EngineSettings, Engine]] = {}
 _lock = threading.RLock()
-_holders = 0
-
-
-@contextmanager
-def hold_engines() -> Iterator[None]:
-    """Let engines live as long as somebody holds them; the last one to go ends them."""
-    global _holders
-    with _lock:
-        _holders += 1
-    try:
-        yield
-    finally:
-        with _lock:
-            _holders -= 1
-            if _holders == 0:
-                close_engines()
 
 
 def engine_of(settings: EngineSettings) -> Engine:
@@ -55,8 +35,11 @@ def engine_of(settings: EngineSettings) -> Engine:
 
 
 def close_engines() -> None:
-    """End all that engines started; the next question opens one again."""
+    """Stop everything that engines started; the next use opens one again."""
     with _lock:
         while _open:
             _, (_, engine) = _open.popitem()
             engine.close()
+
+
+close_with_last_workspace(close_engines)

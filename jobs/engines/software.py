@@ -1,4 +1,4 @@
-"""Versions that decide the bits of a pass: every worker's machine must have those of this one."""
+"""Package versions that decide the bits of a pass: every worker's machine must have the same."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ def require_same_software(machine: str, software: Mapping[str, str]) -> None:
             raise other_software(machine, f"{package} {there}, and {here} is installed here")
 
 
-def other_software(machine: str, found: str) -> ServerError:
-    """Return the error that names a machine and what is otherwise there."""
+def other_software(machine: str, difference: str) -> ServerError:
+    """Return the error that names a machine and how its software differs."""
     return ServerError(
-        found=f"other software on {machine}: {found}",
+        found=f"other software on {machine}: {difference}",
         needed="the same versions of Python and all packages on every machine of the cluster",
         next_step=f"pip install 'ringfence[ray]=={_version_of('ringfence')}'   (on {machine})",
     )

@@ -1,4 +1,4 @@
-"""Workers of a divided pass, whoever runs them: calls by name, answers as handles until wanted."""
+"""Workers of a divided pass: calls by name, results as handles until they are fetched."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Workers(Protocol):
 
 
 def is_short_of_memory(cause: BaseException | None, limit_mb: int | None) -> bool:
-    """Whether a worker failed because it got no memory, which Python says in several ways.
+    """Whether a worker failed for lack of memory, which Python reports in several ways.
 
     A library that does not fit below the worker's limit can't be loaded: an OSError without number.
     """

@@ -1,1 +1,1 @@
-"""Why a node has its set: what is asked about it, and the answers."""
+"""Why a node has its set: counterfactual questions about it, and the answers."""

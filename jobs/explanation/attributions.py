@@ -2,7 +2,7 @@
 
 A module without ringfence's kernels runs as a whole, so that asking about every neighbour would be
 a pass over the whole graph each time. An explainer of PyG's needs one training of masks. torch is
-imported here alone, by name, when it is asked for.
+imported here alone, by name, on first use.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ringfence.connector.errors import ConfigError
-from ringfence.jobs.explanation.asked_node import AskedNode
+from ringfence.connector.extras import require_extra
 from ringfence.jobs.explanation.deadline import Deadline
+from ringfence.jobs.explanation.explained_node import ExplainedNode
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, Reason, Reasons
+from ringfence.jobs.inference import read_encoded
+from ringfence.jobs.project.column_encoders import ColumnEncoders, TypedNetwork, typed_network
 from ringfence.jobs.project.network_inputs import edge_index
-from ringfence.jobs.project.typed_inputs import ENCODER, MANIFEST_KEY, TypedEncoders
-from ringfence.jobs.scoring.typed_inference import read_encoded
-from ringfence.models.inference.typed import typed_graph
-from ringfence.models.networks.registry import attribution, typed_whole_pass
-from ringfence.models.schema import CLASSIFIED, TypedSchema
+from ringfence.models.networks.registry import (
+    attribution,
+    is_blend,
+    is_trees,
+    typed_whole_pass,
+)
+from ringfence.models.schema import CLASSIFIED
 
 ATTRIBUTION = "ringfence.models.networks.attribution"
 
@@ -35,14 +40,29 @@ def refuse_method(network: str) -> NoReturn:
     )
 
 
-def attribute(node: AskedNode, method: str, graph: str, deadline: Deadline) -> Reasons:
+def _refuse_trees(method: str, network: str) -> NoReturn:
+    what = "the mean of a network and boosted trees" if is_blend(network) else "boosted trees"
+    raise ConfigError(
+        found=f"{method} needs gradients, and this version is {what}",
+        needed="exact answers: trees are evaluated again without the neighbour or the column",
+        next_step="ringfence explain KEY --why",
+    )
+
+
+def attribute(node: ExplainedNode, method: str, graph: str, deadline: Deadline) -> Reasons:
     """Return the weights that one of PyG's explainers gives neighbours and columns.
 
-    An explainer that is not done when the time is over has no part of an answer to give.
+    An explainer that is not done when the time is over gives no partial answer.
     """
-    ask = _ask_typed if node.mirror.typed is not None else _ask_plain
+    network = typed_network(node.model)
+    if network is not None and (is_trees(network.name) or is_blend(network.name)):
+        _refuse_trees(method, network.name)
+    require_extra("train", f"to run {method}, which is PyG's")
     try:
-        weights, columns = ask(node, method, deadline)
+        if network is None:
+            weights, columns = _ask_plain(node, method, deadline)
+        else:
+            weights, columns = _ask_typed(node, network, method, deadline)
     except TimeoutError:
         raise ConfigError(
             found=deadline.describe(f"some passes of {method}: no neighbour or column was weighed"),
@@ -68,7 +88,9 @@ def attribute(node: AskedNode, method: str, graph: str, deadline: Deadline) -> R
     reasons += [
         Reason(part, weight=float(weight)) for part, weight in zip(named, columns, strict=False)
     ]
-    reasons.sort(key=lambda one: (-(one.weight or 0.0), one.part.kind, one.part.describe()))
+    reasons.sort(
+        key=lambda reason: (-(reason.weight or 0.0), reason.part.kind, reason.part.describe())
+    )
     return Reasons(
         graph=graph,
         model=node.model.version,
@@ -84,57 +106,50 @@ def attribute(node: AskedNode, method: str, graph: str, deadline: Deadline) -> R
 
 
 def _ask_plain(
-    node: AskedNode, method: str, deadline: Deadline
+    node: ExplainedNode, method: str, deadline: Deadline
 ) -> tuple[dict[int, float], list[float]]:
     model, mirror = node.model, node.mirror
     inputs = import_module(ATTRIBUTION).ModuleInputs(
         model.scaling(mirror.features), edge_index(mirror, node.workspace.mapping)
     )
-    found = _attributed(node, method, model.weights, inputs, node.row, deadline)
-    return {source: weight for _, source, weight in found.edges}, list(found.columns)
+    attributed = _attributed(node, method, model.weights, inputs, node.row, deadline)
+    return {source: weight for _, source, weight in attributed.edges}, list(attributed.columns)
 
 
 def _ask_typed(
-    node: AskedNode, method: str, deadline: Deadline
+    node: ExplainedNode, network: TypedNetwork, method: str, deadline: Deadline
 ) -> tuple[dict[int, float], list[float]]:
-    model, mirror, typed = node.model, node.mirror, node.mirror.typed
-    if typed is None:
-        raise ValueError("the mirror has one label")
-    facts = model.manifest[MANIFEST_KEY]
-    schema = TypedSchema.from_json(facts["schema"])
-    encoders = TypedEncoders.restore(facts, model.weights)
-    graph = typed_graph(node.graph, schema, typed.labels)
-    features = read_encoded(node.workspace.tables, model, mirror, graph, encoders)
+    mirror, schema, encoders = node.mirror, network.schema, network.encoders
+    graph = network.graph(mirror, node.graph)
+    features = read_encoded(node.workspace.tables, node.model, mirror, graph, encoders)
     rows = [np.flatnonzero(graph.labels == label) for label in range(len(features))]
     _, select = typed_whole_pass()
     data = select(schema, features, mirror.edges, rows, mirror.size)
     inputs = import_module(ATTRIBUTION).TypedInputs(data)
-    weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
     place = int(graph.places[node.row])
-    found = _attributed(node, method, weights, inputs, place, deadline)
+    attributed = _attributed(node, method, network.weights, inputs, place, deadline)
     channels = schema.channels
     heard: dict[int, float] = {}
-    for channel, source, weight in found.edges:
+    for channel, source, weight in attributed.edges:
         row = int(rows[channels[channel].source][source])
         heard[row] = max(weight, heard.get(row, 0.0))
-    return heard, _by_raw_column(encoders, node, found.columns)
+    return heard, _by_raw_column(encoders, node, attributed.columns)
 
 
 def _by_raw_column(
-    encoders: TypedEncoders, node: AskedNode, weights: tuple[float, ...]
+    encoders: ColumnEncoders, node: ExplainedNode, weights: tuple[float, ...]
 ) -> list[float]:
     """The largest weight among the encoded columns of each raw one."""
-    names = encoders.tables[CLASSIFIED].names
-    found = dict.fromkeys((name for _, name in node.columns), 0.0)
-    for encoded, weight in zip(names, weights, strict=False):
-        raw = encoded.partition(" / ")[0]
-        if raw in found:
-            found[raw] = max(found[raw], float(weight))
-    return list(found.values())
+    names = encoders.raw_names(CLASSIFIED)
+    largest = dict.fromkeys((name for _, name in node.columns), 0.0)
+    for raw, weight in zip(names, weights, strict=False):
+        if raw in largest:
+            largest[raw] = max(largest[raw], float(weight))
+    return list(largest.values())
 
 
 def _attributed(
-    node: AskedNode, method: str, weights: Any, inputs: Any, place: int, deadline: Deadline
+    node: ExplainedNode, method: str, weights: Any, inputs: Any, place: int, deadline: Deadline
 ) -> Any:
     model = node.model
     return attribution()(

@@ -1,4 +1,4 @@
-"""How long an explanation may take, loading included, and what a late one says."""
+"""The time limit of an explanation, loading included, and its message when it is over."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Deadline:
         return self.seconds is not None and time.monotonic() - self.began > self.seconds
 
     def describe(self, done: str) -> str:
-        """Say after what the time was over.
+        """Say which step was the last one within the limit.
 
         >>> Deadline(2.0).describe("loading the graph")
         'the limit of 2 s was over after loading the graph'

@@ -9,38 +9,38 @@ changes. Equal inputs give equal answers, unless a time limit ends the questions
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.store.corrections import calibration_members
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.times import format_time
-from ringfence.jobs.explanation.asked_node import AskedNode, find_node
 from ringfence.jobs.explanation.attributions import attribute, refuse_method
 from ringfence.jobs.explanation.deadline import Deadline
+from ringfence.jobs.explanation.explained_node import ExplainedNode, find_node
+from ringfence.jobs.explanation.minimal_change import Asked, find_smallest
 from ringfence.jobs.explanation.reasons import EXACT, NEIGHBOUR, Part, Reason, Reasons
-from ringfence.jobs.explanation.smallest import Asked, find_smallest
-from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import uniforms_of
-from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
+from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration.living_set import living_set
-from ringfence.jobs.scoring.evaluate import evaluate_rows
+from ringfence.jobs.scoring.node_evaluation import evaluate_nodes
 from ringfence.jobs.scoring.scored_rows import ScoredRows
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.version_on_graph import VersionOnGraph, calibrate_version
+from ringfence.models.conformal.evaluate import Evaluation
+from ringfence.models.conformal.sets import fill_empty
+from ringfence.models.explanation.counterfactual_query import Question
 from ringfence.models.explanation.counterfactuals import Counterfactual
-from ringfence.models.explanation.question import Question
-from ringfence.models.inference import InferenceGraph, neighbourhood
+from ringfence.models.inference import neighbourhood
 from ringfence.models.scores import softmax64
 from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
-Progress = Callable[[str, int, int], None]
+
 MAX_NEIGHBOURS = 200
-"""Neighbours that are asked about, those with the smallest rows first; the answer says how many."""
+"""The most neighbours that are tried, smallest rows first; the answer says how many."""
 
 
 def find_reasons(
@@ -51,7 +51,7 @@ def find_reasons(
     *,
     method: str | None = None,
     seconds: float | None = None,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> Reasons:
     """Return why the node with this key has its set, by the model version that evaluated it.
 
@@ -64,7 +64,7 @@ def find_reasons(
             network has kernels and GNNExplainer where it is a user's own module.
         seconds: no step is begun after so many, counted from the call, loading included. The
             answer says what was not looked at then.
-        progress: told after each question.
+        progress: called after each question.
     """
     deadline = Deadline(seconds)
     node = find_node(workspace, typed_key, version)
@@ -87,21 +87,18 @@ def describe_graph(mirror: Mirror) -> str:
 
 
 class _Ranks:
-    """p-values of a node if something were otherwise, among calibration scores as they are."""
+    """p-values of a node under a question, among unchanged calibration scores."""
 
-    def __init__(self, node: AskedNode, deadline: Deadline, progress: Progress) -> None:
-        workspace, model = node.workspace, node.model
+    def __init__(self, node: ExplainedNode, deadline: Deadline, progress: Progress) -> None:
         self.node, self.deadline, self.progress, self.questions = node, deadline, progress, 0
-        self.terms = terms_in_force(workspace.settings.conformal, model.manifest)
-        base = calibration_members(workspace.store, workspace.project, model.version, model.classes)
-        self.known = list(living_set(workspace, model, self.terms, base).members)
+        self.version = calibrate_version(
+            node.workspace, node.model, node.mirror, graph=node.graph, at_alpha=True
+        )
         self.calibration: Floats | None = None
-        self.levels: Floats = np.empty(0)
 
-    def now(self) -> Floats:
-        """p-values of the node as it is [classes]; the calibration nodes are scored here, once."""
-        found: Floats = self._ranked([np.empty((1, 0))])[0]
-        return found
+    def now(self) -> Evaluation:
+        """Evaluate the node as it is; the calibration nodes are scored here, once."""
+        return self._evaluate([np.empty((1, 0))])
 
     def ask(self, questions: Sequence[Question]) -> Floats:
         """p-values [m, classes]; fewer rows than questions where the time was over before."""
@@ -114,95 +111,107 @@ class _Ranks:
             self.progress("questions", self.questions, 0)
         if not rows:
             return np.empty((0, len(self.node.model.classes)))
-        return self._ranked(rows)
+        return np.asarray(self._evaluate(rows).p_values)
 
-    def _ranked(self, asked: list[Floats]) -> Floats:
+    def _evaluate(self, asked: list[Floats]) -> Evaluation:
+        """Rank scores of the node [1, classes] each; empty ones stand for the node as it is."""
         node, many = self.node, len(asked)
 
-        def score(
-            _workspace: Workspace,
-            _model: SavedModel,
-            _mirror: Mirror,
-            _graph: InferenceGraph,
-            wanted: Ints,
-            _terms: PromiseTerms,
-        ) -> ScoredRows:
+        def score(wanted: Ints) -> ScoredRows:
             if self.calibration is None:
                 near = np.append(wanted[: len(wanted) - many], node.row)
                 self.calibration = self._scores(None, near)
-            own = [self.calibration[-1:] if not one.size else one for one in asked]
-            scores = np.concatenate([self.calibration[:-1], *own])
+            as_it_is = self.calibration[-1:]
+            of_node = [scores if scores.size else as_it_is for scores in asked]
+            scores = np.concatenate([self.calibration[:-1], *of_node])
             nothing = np.zeros(len(scores))
             return ScoredRows(scores, "", nothing, nothing)
 
         rows = np.full(many, node.row, np.int64)
-        result = evaluate_rows(
-            node.workspace, node.model, node.mirror, self.known, node.graph, rows, Stopwatch(),
-            score=score,
-        ).result  # fmt: skip
-        self.levels = np.asarray(result.levels[0], np.float64)
-        return np.asarray(result.p_values)
+        return evaluate_nodes(self.version, rows, score=score).result
 
     def _scores(self, question: Question | None, wanted: Ints) -> Floats:
-        """Scores of all classes at `wanted`, if it were so."""
+        """Scores of all classes at `wanted` under a question."""
         what_if: Counterfactual | None = self.node.what_if
         if what_if is None:
             raise ValueError("a user's own module has no exact passes")
         graph = what_if.ask(question)
-        near = neighbourhood(graph, wanted) if needs_neighbours(self.terms.score) else None
+        terms = self.version.terms
+        near = neighbourhood(graph, wanted) if needs_neighbours(terms.score) else None
         rows = wanted if near is None else near.rows
         probabilities = softmax64(what_if.outputs_now(rows))
-        u = uniforms_of(self.node.mirror, rows, self.node.model.manifest["seed"])
-        options = self.terms.score_options()
-        return np.asarray(node_scores(self.terms.score, probabilities, u, options, near))
+        seed = node_seed(self.node.workspace.settings, self.node.model.manifest)
+        u = uniforms_of(self.node.mirror, rows, seed)
+        return np.asarray(node_scores(terms.score, probabilities, u, terms.score_options(), near))
 
 
 def _answer(
-    node: AskedNode,
+    node: ExplainedNode,
     recorded: Mapping[str, float | None],
     deadline: Deadline,
     progress: Progress,
 ) -> Reasons:
     ranks = _Ranks(node, deadline, progress)
-    classes, now = node.model.classes, ranks.now()
-    levels = np.array(
-        [
-            in_force if (own := recorded.get(name)) is None else own
-            for name, in_force in zip(classes, ranks.levels.tolist(), strict=True)
-        ]
-    )
+    classes, evaluation = node.model.classes, ranks.now()
+    now = np.asarray(evaluation.p_values[0])
+    levels = _levels(classes, recorded, evaluation)
     questions = node.questions(MAX_NEIGHBOURS)
     without = ranks.ask([question for question, _ in questions])
     answered = questions[: len(without)]
     smallest = find_smallest(Asked(classes, levels, now, answered, without), ranks.ask)
-    stopped = ""
-    if len(answered) < len(questions):
-        done = f"{len(answered):,} of {len(questions):,} questions"
-        stopped = f"{deadline.describe(done)}; smallest changes were not searched among all"
-    elif deadline.over():
-        stopped = deadline.describe("all single questions; smaller changes may exist")
     reasons = [
         _reason(classes, levels, part, now, p)
         for (_, part), p in zip(answered, without, strict=True)
     ]
-    reasons.sort(key=lambda one: (-one.flips, -one.moved, one.part.kind, one.part.describe()))
+    reasons.sort(key=lambda why: (-why.flips, -why.moved, why.part.kind, why.part.describe()))
     return Reasons(
         graph=describe_graph(node.mirror),
         model=node.model.version,
         classes=tuple(classes),
         p_values=tuple(now.tolist()),
         levels=tuple(levels.tolist()),
-        classes_in_set=tuple(np.array(classes)[now > levels].tolist()),
+        classes_in_set=_classes_in_set(ranks.version, evaluation, levels),
         neighbours=len(node.heard),
         asked=sum(part.kind == NEIGHBOUR for _, part in answered),
         reasons=tuple(reasons),
         smallest=tuple(smallest),
         left_unasked=len(questions) - len(answered),
-        stopped=stopped,
+        stopped=_describe_stop(deadline, len(answered), len(questions)),
     )
 
 
-def _nothing_asked(node: AskedNode, stopped: str) -> Reasons:
+def _describe_stop(deadline: Deadline, answered: int, questions: int) -> str:
+    """Say what the time limit ended; nothing where all was asked in time."""
+    if answered < questions:
+        done = deadline.describe(f"{answered:,} of {questions:,} questions")
+        return f"{done}; smallest changes were not searched among all"
+    if deadline.over():
+        return deadline.describe("all single questions; smaller changes may exist")
+    return ""
+
+
+def _levels(
+    classes: Sequence[str], recorded: Mapping[str, float | None], evaluation: Evaluation
+) -> Floats:
+    """What p-values are compared with [classes]: as on record, at alpha where nothing is."""
+    levels = []
+    for name, alpha in zip(classes, evaluation.levels[0].tolist(), strict=True):
+        level = recorded.get(name)
+        levels.append(alpha if level is None else level)
+    return np.array(levels)
+
+
+def _classes_in_set(
+    version: VersionOnGraph, evaluation: Evaluation, levels: Floats
+) -> tuple[str, ...]:
+    """The node's set at these levels; an empty one is filled where runs fill theirs."""
+    sets = evaluation.p_values[:1] > levels
+    if version.settings.nonempty:
+        sets = np.asarray(fill_empty(sets, evaluation.scores[:1]))
+    return tuple(np.array(version.model.classes)[sets[0]].tolist())
+
+
+def _nothing_asked(node: ExplainedNode, stopped: str) -> Reasons:
     """The answer where the time was over before anything was asked: what was not looked at."""
     open_ = node.questions(MAX_NEIGHBOURS)
     return Reasons(

@@ -110,10 +110,11 @@ class Reasons:
     """Everything that was asked about a node, the strongest first.
 
     `p_values` are those on the graph that `graph` names in words, `levels` what they are compared
-    with, `classes_in_set` the classes above; `asked` and `neighbours` count the neighbours that
-    were asked about and all. `left_unasked`: questions that the time limit left open; `stopped`
-    says what the limit ended, and is empty where nothing is missing. An answer without p-values
-    has none because the time was over before.
+    with, `classes_in_set` the classes above (with `nonempty = true` the likeliest one where none
+    is); `asked` and `neighbours` count the neighbours that were asked about and all.
+    `left_unasked`: questions that the time limit left open; `stopped` says what the limit ended,
+    and is empty where nothing is missing. An answer without p-values has none because the time was
+    over before.
     """
 
     graph: str

@@ -1,1 +1,1 @@
-"""Is everything on record still what was decided? verify, reconcile, and the py2neo check."""
+"""Checks that everything on record is still what was decided: verify, reconcile, py2neo."""

@@ -1,4 +1,4 @@
-"""Which model version was in use when, against the chain: every change, in its order."""
+"""Which model version was in use when, and comparisons of versions, against the chain."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from ringfence.connector.store.audit_chain.integrity import AuditRecord
 from ringfence.connector.store.lifecycle.activations import MIGRATED_REASON
-from ringfence.connector.store.trail.integrity import AuditRecord
+from ringfence.connector.store.lifecycle.comparisons import KIND as COMPARED
 
 
 def find_activation_edits(record: AuditRecord) -> Iterator[str]:
     """Yield the rows of `activation` that are not as the chain has them."""
     recorded = {row["n"]: row for row in _recorded(record)}
-    stored = {one.n: asdict(one) for one in record.activations}
+    stored = {activation.n: asdict(activation) for activation in record.activations}
     for n in sorted({*recorded, *stored}):
         if n not in stored:
             yield f"activation {n}: the row is gone, model {recorded[n]['version']} was in use"
@@ -48,3 +49,19 @@ def _recorded(record: AuditRecord) -> Iterator[Mapping[str, Any]]:
         elif "activation" in entry.facts:
             n, was = entry.facts["activation"]["n"], entry.facts["activation"]["version"]
             yield entry.facts["activation"]
+
+
+def find_comparison_edits(record: AuditRecord) -> Iterator[str]:
+    """Yield the rows of `comparison` that are not as the chain has them."""
+    recorded = {body["comparison"]["n"]: body["comparison"] for body in record.bodies(COMPARED)}
+    stored = {comparison.n: comparison.sealed() for comparison in record.comparisons}
+    for n in sorted({*recorded, *stored}):
+        if n not in stored:
+            yield f"comparison {n}: the row is gone, model {recorded[n]['version']} was compared"
+        elif n not in recorded:
+            yield f"comparison {n}: model {stored[n]['version']} was never compared"
+        elif changed := [
+            name for name, value in recorded[n].items() if stored[n].get(name) != value
+        ]:
+            names = ", ".join(name.removesuffix("_sha256") for name in changed)
+            yield f"comparison {n}: {names} changed"

@@ -1,17 +1,18 @@
-"""The alarm of a failed verification: rule `record`, judged by the scheduled job `verify` alone.
+"""The alarm of a failed verification: rule `record`, judged by the scheduled job `verify`.
 
-Its state and its changes are on record like those of other rules. Where the record itself can't be
-added to (the chain's newest entry was changed, or the store is older than the graph), the channels
-are told all the same, by every verification that finds it so.
+`verify_quick` can make it fire, but not end: it looks at less. Its state and its changes are on
+record like those of other rules. Where the record itself can't be added to (the chain's newest
+entry was changed, or the store is older than the graph), the channels are notified all the same, by
+every verification that finds it so.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ringfence.connector.alarm_records import AlarmEvent
 from ringfence.connector.errors import LeaseHeld, LeaseLost, StoreError
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.connector.records import AlarmEvent
+from ringfence.connector.progress import Progress
 from ringfence.jobs.auditing.alarms.delivery import deliver, tell_channels
 from ringfence.jobs.auditing.alarms.rules import RECORD, Finding
 from ringfence.jobs.auditing.alarms.state import raise_alarm
@@ -22,7 +23,7 @@ SOUND = "everything on record is as it was decided"
 
 
 def raise_record_alarm(workspace: Workspace, problems: Sequence[str], progress: Progress) -> None:
-    """Let the rule `record` fire for problems, or end without them, and tell the channels."""
+    """Make the rule `record` fire if there are problems, or end if not, and notify the channels."""
     if RECORD not in workspace.settings.alarms.rules:
         return
     finding = Finding(bool(problems), describe_problems(problems) if problems else SOUND)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ringfence.connector.store.audit_chain.integrity import record_snapshot
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.trail.integrity import record_snapshot
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.record_check import find_edits_of_shown_rows
 from ringfence.jobs.project.audit_store import key_source

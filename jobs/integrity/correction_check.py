@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from ringfence.connector.records import StoredCorrection
-from ringfence.connector.store.corrections import KIND, corrections_digest
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.corrections import KIND, all_corrections, corrections_digest
 
 Block = tuple[str, int]
-"""Model version and time of the notice: what one chain entry speaks of."""
+"""Model version and time of the notice: what one chain entry is about."""
 
 MAX_NAMED_NODES = 5
 
@@ -18,12 +18,12 @@ MAX_NAMED_NODES = 5
 def find_correction_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield the blocks of corrections that are not as the chain has them."""
     recorded = {(body["version"], body["noticed_ns"]): body for body in record.bodies(KIND)}
-    stored = _blocks(reader.corrections())
+    stored = _blocks(all_corrections(reader.connection, reader.project))
     for block in sorted({*recorded, *stored}):
         version, noticed_ns = block
         where, rows = f"correction of {version} noticed at {noticed_ns}", stored.get(block, [])
         if block not in recorded:
-            keys = ", ".join(one.node_key for one in rows[:MAX_NAMED_NODES])
+            keys = ", ".join(row.node_key for row in rows[:MAX_NAMED_NODES])
             yield f"{where}: rows that nobody recorded ({keys})"
         elif len(rows) != recorded[block]["nodes"]:
             yield f"{where}: {len(rows)} rows, but {recorded[block]['nodes']} were recorded"

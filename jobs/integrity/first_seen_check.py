@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ringfence.connector.store.first_seen import KIND, keys_digest
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.first_seen import KIND, keys_digest, nodes_by_time
 
 MAX_NAMED_NODES = 5
 
@@ -18,7 +18,7 @@ def find_first_seen_edits(reader: RecordReader, record: AuditRecord) -> Iterator
     recorded = {body["seen_ns"]: body for body in record.bodies(KIND)}
     if not recorded:
         return
-    stored = reader.nodes_by_first_seen()
+    stored = nodes_by_time(reader.connection, reader.project)
     for seen_ns in sorted({*recorded, *stored}):
         where, keys = f"first_seen at {seen_ns}", stored.get(seen_ns, [])
         if seen_ns not in recorded:

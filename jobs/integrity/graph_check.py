@@ -17,6 +17,7 @@ from ringfence.connector.neo4j.compare import (
 from ringfence.connector.neo4j.write.prediction_sets import shown_places
 from ringfence.connector.records import Run, StoredPrediction
 from ringfence.connector.store import predictions, runs
+from ringfence.connector.store.audit_chain.same_value import is_identical
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.project.workspace import Workspace
 
@@ -34,7 +35,7 @@ KINDS: dict[DifferenceKind, str] = {
 
 @dataclass(frozen=True, slots=True)
 class ProjectionDifference:
-    """One node for which the two stores don't say the same."""
+    """One node for which the two stores differ."""
 
     kind: DifferenceKind
     seq: int
@@ -50,7 +51,7 @@ def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
         classes = json.loads(manifest_of(store, project, run.model))["classes"]
         shown = read_shown_sets(graph, mapping, project, run.seq, ROWS_PER_BLOCK)
         for block in predictions.payload(store, project, run.seq, ROWS_PER_BLOCK):
-            absent = [stored.node_key for stored in block if stored.node_key not in shown]
+            absent = [stored for stored in block if stored.node_key not in shown]
             gone = find_gone(graph, mapping, absent)
             for stored in block:
                 shown_set = shown.pop(stored.node_key, None)
@@ -65,9 +66,10 @@ def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
 
 
 def _moved(workspace: Workspace, orphaned: Sequence[str]) -> set[str]:
-    """Those whose EVALUATED went along to another key: it keeps the node from a second set.
+    """Nodes whose key changed and that kept their EVALUATED, which prevents a second set.
 
-    A prediction stands behind it, and no node has the old key; where one has, this is a copy.
+    A prediction stands behind it, and its node does not have the old key any more; where it has,
+    this is a copy.
     """
     marked = [key for key in orphaned if key.endswith(ON_ANOTHER_NODE)]
     keys = [key.removesuffix(ON_ANOTHER_NODE) for key in marked]
@@ -75,8 +77,7 @@ def _moved(workspace: Workspace, orphaned: Sequence[str]) -> set[str]:
     for part in range(0, len(keys), ROWS_PER_BLOCK):
         block = keys[part : part + ROWS_PER_BLOCK]
         stored = predictions.some_predictions(workspace.store, workspace.project, block)
-        decided = [prediction.node_key for prediction in stored]
-        gone |= find_gone(workspace.graph, workspace.mapping, decided)
+        gone |= find_gone(workspace.graph, workspace.mapping, stored)
     return {key for key in marked if key.removesuffix(ON_ANOTHER_NODE) in gone}
 
 
@@ -92,7 +93,8 @@ def decided_set(run: Run, stored: StoredPrediction, classes: Sequence[str]) -> S
     """Return a prediction as its relationships must show it."""
     p_values = decided_p_values(stored, run, classes)
     shown = [(name, p, name in stored.classes) for name, p in p_values.items()]
-    return ShownSet(stored.size, run.alpha, run.level, stored.band, ordered(shown))
+    facts = stored.size, run.alpha, run.level, stored.band, stored.sampled or None
+    return ShownSet(*facts, sorted(stored.lists) or None, ordered(shown))
 
 
 def _kind(
@@ -102,4 +104,13 @@ def _kind(
         return "node gone" if stored.in_graph else None
     if shown is None:
         return "not projected"
-    return None if shown == decided else "set differs"
+    return None if _is_shown(shown, decided) else "set differs"
+
+
+def _is_shown(shown: ShownSet, decided: ShownSet) -> bool:
+    """Whether a set is shown as it was decided, in the types that queries rely on."""
+    return shown == decided and is_identical(_values(shown), _values(decided))
+
+
+def _values(set_: ShownSet) -> tuple[object, ...]:
+    return set_.size, set_.alpha, set_.level, set_.band, set_.sampled, set_.classes

@@ -1,7 +1,7 @@
-"""The graph's record beside its sets against SQL: runs, classes, coverage, fence and constraints.
+"""The graph's record except its sets against SQL: runs, classes, coverage, fence, constraints.
 
 A writer may be at work meanwhile. What SQL has decided reaches the graph later, and the graph's
-memory of the chain last: rows beyond the entry that it remembers may be there or not.
+anchor of the chain last: rows beyond the anchored entry may be there or not.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ringfence.connector.neo4j.shown_record import (
-    ShownNode,
+from ringfence.connector.neo4j.graph_record import (
     changed_properties,
-    count_without_key,
+    count_odd_evaluated,
+    find_extra_properties,
     find_schema_edits,
     find_unevaluated,
     read_fence_token,
@@ -25,8 +25,9 @@ from ringfence.connector.neo4j.write.fence import Anchor
 from ringfence.connector.neo4j.write.prediction_sets import run_id, run_properties
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store import runs
+from ringfence.connector.store.audit_chain.integrity import AuditRecord
 from ringfence.connector.store.models import class_names
-from ringfence.connector.store.trail.integrity import AuditRecord
+from ringfence.jobs.integrity.structure.anchor_check import find_set_back_anchor
 from ringfence.jobs.project.workspace import Workspace
 
 MAX_LISTED_NODES = 20
@@ -35,11 +36,13 @@ MAX_LISTED_NODES = 20
 def find_graph_record_edits(
     workspace: Workspace, record: AuditRecord, anchor: Anchor | None
 ) -> Iterator[str]:
-    """Yield everything of ours in the graph, beside the sets, that is not as SQL has it."""
+    """Yield everything of ours in the graph, except the sets, that is not as SQL has it."""
     yield from _run_edits(workspace)
     yield from _class_edits(workspace)
     yield from _coverage_edits(workspace, record, anchor)
     yield from _fence_edits(workspace, record, anchor)
+    yield from find_set_back_anchor(record, anchor)
+    yield from find_extra_properties(workspace.graph, workspace.project)
     yield from find_schema_edits(workspace.graph)
 
 
@@ -60,15 +63,16 @@ def _run_edits(workspace: Workspace) -> Iterator[str]:
         expected = {"id": id_, **run_properties(run)}
         if changed := changed_properties(shown[id_].facts, expected):
             yield f"RingfenceRun {id_!r}: {', '.join(changed)} changed in the graph"
-        yield from _unkeyed(workspace, id_, shown[id_], run.n_evaluated)
+        yield from _odd_evaluated(workspace, id_)
 
 
-def _unkeyed(workspace: Workspace, id_: str, shown: ShownNode, evaluated: int) -> Iterator[str]:
-    """EVALUATED without a key of ours, looked for where there are not as many as were decided."""
-    if shown.related != (evaluated,):
-        count = count_without_key(workspace.graph, workspace.project, id_)
-        if count:
-            yield f"RingfenceRun {id_!r}: {count} EVALUATED without a key of this project"
+def _odd_evaluated(workspace: Workspace, id_: str) -> Iterator[str]:
+    """EVALUATED that no key leads to: counted in every run, for nodes that left leave room."""
+    unkeyed, extra = count_odd_evaluated(workspace.graph, workspace.project, id_)
+    if unkeyed:
+        yield f"RingfenceRun {id_!r}: {unkeyed} EVALUATED without a key of this project"
+    if extra:
+        yield f"RingfenceRun {id_!r}: {extra} EVALUATED with properties that are not ringfence's"
 
 
 def _class_edits(workspace: Workspace) -> Iterator[str]:
@@ -121,7 +125,9 @@ def _coverage_after(record: AuditRecord, n: int | None) -> dict[str, dict[str, A
             for row in entry.facts["coverage"]:
                 stored[row["seq"], row["slice"], row["name"], row["alpha"]] = row
             for seq, slice_, name, *alpha in entry.facts.get("gone", ()):
-                for id_ in [one for one in stored if one[:3] == (seq, slice_, name)]:
+                for id_ in [
+                    id_of_row for id_of_row in stored if id_of_row[:3] == (seq, slice_, name)
+                ]:
                     if not alpha or id_[3] == alpha[0]:  # older entries: a run had one alpha
                         stored.pop(id_)
     if n is None:  # older versions sealed no removal of rows that move on

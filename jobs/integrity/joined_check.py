@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from ringfence.connector.store.calibration.joined import joined_digest
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.calibration.joined import joined_by_run, joined_digest
 from ringfence.jobs.project.ancestors import ancestors_of
 
 
 def find_joined_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield what is not as the chain has it of the nodes that joined a calibration.
 
-    Runs of older versions let nobody join.
+    In runs of older versions no node joined.
     """
     decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
     for seq in sorted(reader.joining_runs() - set(decided)):
         yield f"joined: rows of run {seq}, which was never decided"
     for seq, body in decided.items():
-        rows = reader.joined_by_run(seq)
+        rows = joined_by_run(reader.connection, reader.project, seq)
         sealed = body.get("joined", {"nodes": 0, "rows": joined_digest([])})
         if len(rows) != sealed["nodes"]:
             yield f"joined by run {seq}: {len(rows)} rows, but {sealed['nodes']} were recorded"

@@ -24,7 +24,7 @@ class MirrorChange:
 
     @property
     def clean(self) -> bool:
-        """Whether the mirror was right."""
+        """Whether the mirror was up to date."""
         return not (
             self.missed or self.deleted or self.changed or self.edges_missed or self.edges_deleted
         )
@@ -57,28 +57,36 @@ def _rows_by_key(mirror: Mirror) -> dict[str, int]:
 
 def _other_columns(before: Mirror, after: Mirror, mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
     """Whose features differ; with several labels, whose raw columns do."""
-    if before.typed is None or after.typed is None:
-        return np.asarray((before.features[mine] != after.features[theirs]).any(axis=1))
     differs = np.zeros(len(mine), np.bool_)
-    labels = after.typed.labels[theirs]
+    labels = after.labels[theirs]
     for label in np.unique(labels).tolist():
         at = np.flatnonzero(labels == label)
-        one, two = before.typed.tables[label], after.typed.tables[label]
-        old = one.texts(before.typed.places[mine[at]])
-        new = two.texts(after.typed.places[theirs[at]])
-        differs[at] = [a != b for a, b in zip(old, new, strict=True)]
+        table, places = before.tables[label], before.places_of(mine[at])
+        differs[at] = table.differ(places, after.tables[label], after.places_of(theirs[at]))
     return differs
 
 
 def _other_classes(before: Mirror, after: Mirror, mine: Ints, theirs: Ints) -> NDArray[np.bool_]:
-    """Whose class is another now, or went; one that became known is the audit's business."""
+    """Whose class is another now, or went; one that became known is left to the audit."""
     names, now = [*before.class_names, None], [*after.class_names, None]
     pairs = zip(before.classes[mine].tolist(), after.classes[theirs].tolist(), strict=True)
     return np.fromiter((a != UNKNOWN and names[a] != now[b] for a, b in pairs), np.bool_, len(mine))
 
 
-def _edge_keys(mirror: Mirror) -> set[tuple[str, str, int]]:
+def _edge_keys(mirror: Mirror) -> set[tuple[object, ...]]:
+    """Pairs of ends by relation; of relations with columns each relationship with its values."""
     source, target, kind = mirror.edges.tolist()
-    return {
-        (mirror.keys[a], mirror.keys[b], k) for a, b, k in zip(source, target, kind, strict=True)
+    keys: set[tuple[object, ...]] = {
+        (mirror.keys[a], mirror.keys[b], k)
+        for a, b, k in zip(source, target, kind, strict=True)
+        if k not in mirror.related
     }
+    for relation, table in mirror.related.items():
+        places = np.flatnonzero(table.live)
+        sources, targets = (mirror.keys.take(rows.tolist()) for rows in table.ends(places))
+        listed = zip(
+            sources, targets, table.numbers.array[places].tolist(), table.records.texts(places),
+            strict=True,
+        )  # fmt: skip
+        keys |= {(a, b, relation, number, text) for a, b, number, text in listed}
+    return keys

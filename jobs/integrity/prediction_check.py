@@ -10,21 +10,35 @@ from typing import Any
 
 from ringfence.connector.prediction_table import FurtherSet
 from ringfence.connector.records import KnownClass, NoticedLabel, Prediction
-from ringfence.connector.store.labels import OpenPrediction, further_coverage, judge
-from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
+from ringfence.connector.store.labels import OpenPrediction, check_label, further_coverage
+from ringfence.connector.store.predictions import (
+    band_digest,
+    degree_digest,
+    identity_digest,
+    payload_digest,
+)
 from ringfence.connector.store.retention.kept_detail import p_values_of, scores_of
 from ringfence.connector.store.retention.removals import KIND as REMOVED
 from ringfence.connector.store.retention.removals import kept_digest
-from ringfence.connector.store.thresholds.recorded import further_digest, thresholds_digest
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
-from ringfence.jobs.integrity.worklist_check import find_entry_edits, find_orphans
+from ringfence.connector.store.thresholds.recorded import (
+    further_digest,
+    read_thresholds,
+    thresholds_digest,
+)
+from ringfence.jobs.integrity.sample_check import find_sample_edits
+from ringfence.jobs.integrity.worklist_check import (
+    find_entry_edits,
+    find_list_edits,
+    find_orphans,
+)
 
-MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is told
+MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is listed
 
 
 @dataclass(frozen=True, slots=True)
 class _DecidedRun:
-    """What the chain says of a run: its facts, the digests, and the model's classes.
+    """What the chain has of a run: its facts, the digests, and the model's classes.
 
     `classes` is None where the manifest can't be read. `sealed` is False for runs of versions that
     sealed neither degrees nor nodes that left the graph. `removed` is what the chain says of the
@@ -64,7 +78,9 @@ def find_run_edits(
     gone = frozenset(
         key for kind in ("applied", "gone") for body in record.bodies(kind) for key in body["gone"]
     )
-    removed = {one["seq"]: one for body in record.bodies(REMOVED) for one in body["runs"]}
+    removed = {
+        removal["seq"]: removal for body in record.bodies(REMOVED) for removal in body["runs"]
+    }
     for body in record.bodies("decided"):
         seq = body["run"]["seq"]
         if seq not in seqs:
@@ -72,6 +88,8 @@ def find_run_edits(
         run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone, removed.get(seq))
         rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
         yield from _digest_edits(seq, rows, run)
+        yield from find_sample_edits(seq, rows, body)
+        yield from find_list_edits(seq, rows, body)
         yield from _threshold_edits(seq, reader, run)
         yield from _listed(seq, rows, labels, run)
         yield from _further_edits(seq, reader, rows, labels, run)
@@ -106,6 +124,17 @@ def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[s
         yield f"run {seq}: degree of some predictions is not the one that was decided"
     elif band_digest(stored) != run.body.get("bands", band_digest(stored)):
         yield f"run {seq}: band of some predictions is not the one that was decided"
+    yield from _identity_edits(seq, stored, run)
+
+
+def _identity_edits(seq: int, stored: Sequence[Prediction], run: _DecidedRun) -> Iterator[str]:
+    """Compare what says which nodes were evaluated; runs of older versions have NULL there."""
+    if "identities" in run.body:
+        is_edited = identity_digest(stored) != run.body["identities"]
+    else:
+        is_edited = any(row.created_ns is not None or row.evidence is not None for row in stored)
+    if is_edited:
+        yield f"run {seq}: created_ns or evidence of some predictions is not what was decided"
 
 
 def _kept_edits(
@@ -119,16 +148,17 @@ def _kept_edits(
             f"run {seq}: its predictions are not those that retention left (node_key, classes, "
             "p_values or scores of some rows)"
         )
-    plain = [Prediction(row["node_key"], (), (0,), (), row["degree"], row["band"]) for row in rows]
+    plain = [Prediction(row["node_key"], (), (0,), (), *_columns_kept(row)) for row in rows]
     if run.sealed and degree_digest(plain) != run.body["degrees"]:
         yield f"run {seq}: degree of some predictions is not the one that was decided"
     elif band_digest(plain) != run.body.get("bands", band_digest(plain)):
         yield f"run {seq}: band of some predictions is not the one that was decided"
+    yield from _identity_edits(seq, plain, run)
 
 
 def _threshold_edits(seq: int, reader: RecordReader, run: _DecidedRun) -> Iterator[str]:
     """Compare thresholds and further sets; runs of older versions have neither."""
-    thresholds = reader.thresholds(seq)
+    thresholds = read_thresholds(reader.connection, reader.project, seq)
     if thresholds_digest(thresholds) != run.body.get("thresholds", thresholds_digest([])):
         yield f"threshold: the thresholds of run {seq} are not those that were decided"
     rows = reader.further_sets(seq)
@@ -209,7 +239,7 @@ def _judgement_edits(
     row: Row, noticed: NoticedLabel, run: _DecidedRun, classes: Sequence[str]
 ) -> Iterator[str]:
     """Judge a label again by the set that was decided."""
-    again = judge(_open_prediction(row, run), KnownClass(noticed.label), classes)
+    again = check_label(_open_prediction(row, run), KnownClass(noticed.label), classes)
     for name in ("covered", "covered_naive", "unseen"):
         if getattr(again, name) != getattr(noticed, name):
             yield f"{name} in its label row of {noticed.noticed_ns}"
@@ -239,4 +269,9 @@ def _prediction(row: Row) -> Prediction:
     classes, p_values, scores = (
         tuple(json.loads(row[name])) for name in ("classes", "p_values", "scores")
     )
-    return Prediction(row["node_key"], classes, p_values, scores, row["degree"], row["band"])
+    return Prediction(row["node_key"], classes, p_values, scores, *_columns_kept(row))
+
+
+def _columns_kept(row: Row) -> tuple[Any, ...]:
+    """What stands in a row besides its set, whatever retention removed."""
+    return row["degree"], row["band"], row["created_ns"], row["evidence"]

@@ -14,6 +14,7 @@ from ringfence.connector.neo4j.py2neo_client import Py2neoClient, SeenSet, conne
 from ringfence.connector.neo4j.write.prediction_sets import run_id
 from ringfence.connector.records import Run, StoredPrediction
 from ringfence.connector.store import predictions, runs
+from ringfence.connector.store.audit_chain.same_value import is_identical
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.graph_check import decided_p_values
@@ -112,6 +113,8 @@ def _decided(stored: StoredPrediction, run: Run, classes: Sequence[str]) -> Seen
         stored.band,
         decided_p_values(stored, run, classes),
         frozenset(stored.classes),
+        stored.sampled or None,
+        sorted(stored.lists) or None,
     )
 
 
@@ -124,9 +127,9 @@ def _compare_set(
                 decided.seq, stored.node_key, "set is missing in the graph", decided.p, None
             )
         return
-    for name in ("seq", "size", "alpha", "level", "band", "p", "in_set"):
+    for name in ("seq", "size", "alpha", "level", "band", "p", "in_set", "sampled", "lists"):
         in_sql, in_graph = getattr(decided, name), getattr(seen, name)
-        if in_sql != in_graph:
+        if not is_identical(in_graph, in_sql):
             yield Py2neoDifference(decided.seq, stored.node_key, name, in_sql, in_graph)
 
 

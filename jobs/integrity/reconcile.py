@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from ringfence.connector.neo4j.compare import ON_ANOTHER_NODE
-from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import prediction_sets
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.writer import Writer
@@ -20,7 +20,7 @@ from ringfence.jobs.project.graph_read import load_graph, read_graph, save_graph
 from ringfence.jobs.project.session import Session, lease_session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all, find_all
-from ringfence.jobs.scoring.evaluated import mark_evaluated
+from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
 from ringfence.jobs.telemetry.traced_run import traced
 
 MAX_EXAMPLES = 20
@@ -43,8 +43,8 @@ class ReconcileReport:
     @property
     def clean(self) -> bool:
         """Whether there was nothing to repair."""
-        found = self.finished_runs or self.corrected or self.projections
-        return not found and self.mirror.clean
+        repaired = self.finished_runs or self.corrected or self.projections
+        return not repaired and self.mirror.clean
 
 
 @traced("reconcile")
@@ -52,7 +52,7 @@ def run_reconcile(
     workspace: Workspace,
     *,
     repair: bool,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> ReconcileReport:
     """Compare everything; with `repair`, put it right. Nothing is ever computed again."""
     if repair:
@@ -76,7 +76,7 @@ def _compare_stores(
     if session:
         correct_all(workspace, session.writer)
         _repair(workspace, session.writer, differences)
-        mark_evaluated(workspace, after)
+        mark_evaluated(workspace, after, session.writer)
         save_graph(workspace, after)
     kinds = dict(Counter(str(difference.kind) for difference in differences))
     return ReconcileReport(

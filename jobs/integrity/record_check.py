@@ -17,32 +17,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ringfence.connector.records import NO_OPTIONS, NoticedLabel, Prediction
-from ringfence.connector.store.coverage import MOVING
-from ringfence.connector.store.groups import groups_digest
+from ringfence.connector.records import NAMED_SLICES, NoticedLabel, Prediction
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
+from ringfence.connector.store.audit_chain.run_comparison import changed_run_columns
+from ringfence.connector.store.groups import groups_digest, groups_of_run
 from ringfence.connector.store.labels import label_rows_digest, labels_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
-from ringfence.jobs.integrity.activation_check import find_activation_edits
-from ringfence.jobs.integrity.comparison_check import find_comparison_edits
+from ringfence.jobs.integrity.activation_check import find_activation_edits, find_comparison_edits
 from ringfence.jobs.integrity.correction_check import find_correction_edits
+from ringfence.jobs.integrity.derivation.monitor_input_check import find_monitor_input_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
 from ringfence.jobs.integrity.joined_check import find_joined_edits
+from ringfence.jobs.integrity.keyless_check import (
+    find_keyless_edits,
+    find_salt_edits,
+    find_signing_edits,
+)
 from ringfence.jobs.integrity.prediction_check import find_prediction_edits
 from ringfence.jobs.integrity.removal_check import find_removal_edits
 from ringfence.jobs.integrity.shadow_check import find_shadow_edits
+from ringfence.jobs.integrity.structure.number_check import find_number_edits
+from ringfence.jobs.integrity.structure.owner_check import find_unowned_rows
+from ringfence.jobs.integrity.structure.schema_check import find_schema_edits
 from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
 FIRING = "firing"
-RUN_DEFAULTS: Mapping[str, Any] = {
-    "options": NO_OPTIONS, "alphas": None, "lowest_level": None, "n_thresholds": 1,
-    "promise": "marginal", "calibration_set": "frozen", "adapt": False,
-    "levels": None, "weights": "none", "shift": None, "mean_size_naive": None,
-}  # fmt: skip
-"""What columns hold that runs of older versions neither had nor sealed, once they are migrated.
-
-Their column `level` holds their alpha."""
 COVERAGE_DEFAULTS: Mapping[str, Any] = {
     "first_alpha": True, "own_promise": False, "mean_size_naive": None,
 }  # fmt: skip
@@ -52,6 +52,8 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield everything in the store that is not as the chain has it."""
     yield from find_edits_of_shown_rows(record)
     checks = {
+        "the schema": find_schema_edits,
+        "rows without an owner": find_unowned_rows,
         "members": _member_edits,
         "corrections": find_correction_edits,
         "joined nodes": find_joined_edits,
@@ -62,7 +64,9 @@ def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
         "marks of the worklist": find_mark_edits,
         "removed details": find_removal_edits,
         "predictions": find_prediction_edits,
+        "what monitors were fed with": find_monitor_input_edits,
         "shadow sets": find_shadow_edits,
+        "the salt of node keys": find_salt_edits,
     }
     for subject, check in checks.items():
         yield from _run_check(subject, partial(check, reader, record))
@@ -85,6 +89,9 @@ def find_edits_of_shown_rows(record: AuditRecord) -> Iterator[str]:
         "coverage rows": _coverage_edits,
         "alarm events": _event_edits,
         "alarms": _alarm_edits,
+        "numbers of rows": find_number_edits,
+        "the keyless chain": find_keyless_edits,
+        "signing keys": find_signing_edits,
     }
     for subject, check in checks.items():
         yield from _run_check(subject, partial(check, record))
@@ -109,12 +116,7 @@ def _run_edits(record: AuditRecord) -> Iterator[str]:
         elif seq not in recorded:
             yield f"run {seq} stands in SQL, but was never decided"
         else:
-            decided = recorded[seq]["run"]
-            sealed = {**RUN_DEFAULTS, "level": decided["alpha"], **decided}
-            sealed.pop("timings", None)
-            if "token" in recorded[seq]:
-                sealed["token"] = recorded[seq]["token"]
-            if changed := [name for name, value in sealed.items() if row[name] != value]:
+            if changed := changed_run_columns(row, recorded[seq]):
                 yield f"run {seq}: {', '.join(changed)} changed after the decision"
             yield from _state_edits(seq, row, applied, "token" in recorded[seq], seq == last)
 
@@ -218,7 +220,7 @@ def _coverage_edits(record: AuditRecord) -> Iterator[str]:
         for row in body["coverage"]:
             recorded[_coverage_id(row)] = COVERAGE_DEFAULTS | row, "gone" in body
         for seq, slice_, name, *alpha in body.get("gone", ()):
-            for id_ in [one for one in recorded if one[:3] == (seq, slice_, name)]:
+            for id_ in [row_id for row_id in recorded if row_id[:3] == (seq, slice_, name)]:
                 if not alpha or id_[3] == alpha[0]:  # older entries: a run had one alpha
                     recorded.pop(id_)
     stored = {_coverage_id(row): row for row in record.coverage}
@@ -232,7 +234,7 @@ def _coverage_edits(record: AuditRecord) -> Iterator[str]:
             yield f"{where}: the row was never recorded by an audit"
         elif id_ not in stored:
             # older versions sealed no removal of rows that move on to a model's last run
-            if recorded[id_][1] or slice_ not in MOVING:
+            if recorded[id_][1] or slice_ not in NAMED_SLICES:
                 yield f"{where}: the row is gone"
         elif changed := [n for n, value in recorded[id_][0].items() if stored[id_][n] != value]:
             yield f"{where}: {', '.join(changed)} changed after the audit"
@@ -280,7 +282,8 @@ def _group_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     for body in record.bodies("decided"):
         seq = body["run"]["seq"]
         known = seq in recorded or (seq <= done and "degrees" in body)  # older versions: none
-        if known and groups_digest(reader.groups_of_run(seq)) != recorded.get(seq, nobody):
+        groups = groups_of_run(reader.connection, reader.project, seq) if known else []
+        if known and groups_digest(groups) != recorded.get(seq, nobody):
             yield f"grouping: the groups of run {seq} are not those that were recorded"
 
 

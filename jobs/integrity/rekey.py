@@ -2,8 +2,8 @@
 
 Three steps, of which the middle one decides: the new key's file is written, the chain gets its
 entry, the file takes the old one's place. A process that dies in between leaves a state that the
-next writing command settles (`connector.store.trail.keys`). A configured key has no file: the entry
-alone is written, and every machine gets the new key by hand.
+next writing command settles (`connector.store.audit_chain.keys`). A configured key has no
+file: the entry alone is written, and every machine gets the new key by hand.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store import chain
-from ringfence.connector.store.trail.keys import KEY_FILE, settle_next_key, write_next_key
-from ringfence.connector.store.trail.rotation import key_id, rotate_key
+from ringfence.connector.store.audit_chain.keys import KEY_FILE, settle_next_key, write_next_key
+from ringfence.connector.store.audit_chain.rotation import key_id, rotate_key
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.project.audit_store import secret_text
 from ringfence.jobs.project.session import write_session
@@ -37,9 +37,7 @@ class RekeyReport:
     removed: str | None
 
 
-def run_rekey(
-    workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
-) -> RekeyReport:
+def run_rekey(workspace: Workspace, progress: Progress = no_progress) -> RekeyReport:
     """Rotate the chain's key under the lease; what was sealed before stays verifiable."""
     workspace.require_migrated()
     configured = _configured_key(workspace)
@@ -85,13 +83,15 @@ def _rotate_file(workspace: Workspace, writer: Writer) -> RekeyReport:
         settle_next_key(connection, workspace.project, source)
     removed = _remove_old_file(workspace) if old_file != source.file else None
     names = key_id(writer.key), key_id(new_key)
-    return RekeyReport(entry, *names, str(source.own / KEY_FILE), removed)
+    return RekeyReport(entry, *names, str(source.project_folder / KEY_FILE), removed)
 
 
 def _remove_old_file(workspace: Workspace) -> str | None:
-    """Remove the folder's key that this project had, unless projects beside it may have it too."""
+    """Remove the folder's key that this project had, unless other projects there may use it too."""
     source = workspace.key_source
-    beside = [one for one in source.own.parent.iterdir() if one != source.own]
+    beside = [
+        path for path in source.project_folder.parent.iterdir() if path != source.project_folder
+    ]
     old = source.folder / KEY_FILE
     if beside or not old.exists():
         return None

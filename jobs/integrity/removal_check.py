@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from ringfence.connector.store.retention.removals import KIND
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.retention.removals import KIND, read_removals
 
 
 def find_removal_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
@@ -14,8 +14,9 @@ def find_removal_edits(reader: RecordReader, record: AuditRecord) -> Iterator[st
 
     Details that are gone without an entry are found where predictions are compared.
     """
-    recorded = {one["seq"]: one for body in record.bodies(KIND) for one in body["runs"]}
-    stored = {one.seq: asdict(one) for one in reader.removals()}
+    recorded = {removed["seq"]: removed for body in record.bodies(KIND) for removed in body["runs"]}
+    removals = read_removals(reader.connection, reader.project)
+    stored = {removal.seq: asdict(removal) for removal in removals}
     for seq in sorted({*recorded, *stored}):
         where = f"removal of run {seq}"
         if seq not in stored:

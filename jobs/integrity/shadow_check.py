@@ -6,9 +6,10 @@ import json
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
 from ringfence.connector.store.retention.removals import KIND as REMOVED
 from ringfence.connector.store.shadow import coverage, sets
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
+from ringfence.connector.store.shadow.consulted import read_consulted
 
 Id = tuple[str, int]
 """Version and run."""
@@ -38,10 +39,10 @@ def find_shadow_set_edits(
 ) -> Iterator[str]:
     """Yield the shadow sets of some runs that are not as the chain has them."""
     left = {
-        (version, one["seq"]): shadow["kept"]
+        (version, removal["seq"]): shadow["kept"]
         for body in record.bodies(REMOVED)
-        for one in body["runs"]
-        for version, shadow in one["shadow"].items()
+        for removal in body["runs"]
+        for version, shadow in removal["shadow"].items()
     }
     for body in record.bodies(sets.KIND):
         version, seq = _id(body["shadow"])
@@ -93,7 +94,7 @@ def _consulted_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]
         for entry in record.entries
         if "consulted" in entry.facts
     }
-    stored = reader.consulted()
+    stored = read_consulted(reader.connection, reader.project)
     for n in sorted({*recorded, *stored}):
         if recorded.get(n, {}) != stored.get(n, {}):
             yield f"consulted: the runs of activation {n} are not those that were recorded"

@@ -1,7 +1,7 @@
-"""The worklist against the record: entries follow from predictions, marks stand in the chain.
+"""The worklist against the record: entries follow from predictions, marks and lists are sealed.
 
-Whoever removes a row from the worklist hides a node from the people who look at it; sets, coverage
-and verdicts do not rest on it.
+Removing a row from the worklist hides a node from the people who work on it; sets, coverage and
+verdicts do not depend on it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from ringfence.connector.store.trail.integrity import AuditRecord, RecordReader, Row
+from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
 from ringfence.connector.store.worklist.entries import entries_of
-from ringfence.connector.store.worklist.marks import KIND
+from ringfence.connector.store.worklist.listed_nodes import COUNT, DIGEST, lists_digest
+from ringfence.connector.store.worklist.marks import KIND, read_marks
 
-MAX_LISTED_ROWS = 20  # in one run; of the others only the number is told
+MAX_LISTED_ROWS = 20  # in one run; of the others only the number is listed
 Entry = tuple[float, int, int, int, bool]
 """p-value, run, size of the set, degree, whether the class is known."""
 
@@ -29,7 +30,7 @@ def find_entry_edits(
     """
     if classes is None:
         return
-    expected = {id_: one for row in rows for id_, one in _expected(seq, row, classes)}
+    expected = {id_: entry for row in rows for id_, entry in _expected(seq, row, classes)}
     stored = {
         (row["node_key"], row["class"]): tuple(
             row[name] for name in ("p", "seq", "size", "degree", "known")
@@ -52,7 +53,7 @@ def find_orphans(reader: RecordReader) -> Iterator[str]:
 def find_mark_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield the marks that are not as the chain has them."""
     recorded = {body["mark"]["n"]: body["mark"] for body in record.bodies(KIND)}
-    stored = {mark.n: asdict(mark) for mark in reader.marks()}
+    stored = {mark.n: asdict(mark) for mark in read_marks(reader.connection, reader.project)}
     for n in sorted({*recorded, *stored}):
         if n not in stored:
             yield f"mark {n}: the row is gone"
@@ -77,8 +78,24 @@ def _expected(
     except (ValueError, TypeError):  # the prediction's own problem
         return
     known = row["labelled_ns"] is not None
-    for one in made:
+    for entry in made:
         yield (
-            (one["node_key"], one["class"]),
-            (one["p"], seq, one["size"], one["degree"], known),
+            (entry["node_key"], entry["class"]),
+            (entry["p"], seq, entry["size"], entry["degree"], known),
         )
+
+
+def find_list_edits(seq: int, rows: Sequence[Row], decided: Mapping[str, Any]) -> Iterator[str]:
+    """Yield whether the listed nodes of a run are not those that its entry `decided` seals."""
+    texts = {row["node_key"]: row["lists"] for row in rows}
+    listed = sum(text is not None for text in texts.values())
+    sealed = decided.get(COUNT, 0)
+    if listed != sealed:
+        yield f"run {seq}: {listed} nodes are on lists, but {sealed} were put on them"
+        return
+    try:
+        lists = {key: None if text is None else json.loads(text) for key, text in texts.items()}
+    except ValueError:
+        lists = {}
+    if listed and lists_digest(lists) != decided.get(DIGEST):
+        yield f"run {seq}: lists of some of {listed} listed nodes are not what was decided"

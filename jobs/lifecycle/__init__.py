@@ -1,1 +1,1 @@
-"""A model's life: which version is in use, what it is, and how it came there."""
+"""A model's life cycle: versions, the one in use, cards, comparisons, promotion and rollback."""

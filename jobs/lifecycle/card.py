@@ -14,6 +14,7 @@ from typing import Any
 
 from scipy.stats import beta
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store import migrate
 from ringfence.connector.store.corrections import newest_corrections
 from ringfence.connector.store.engine import Store
@@ -22,11 +23,15 @@ from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord
 from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.comparison import holdout_report, newest_of
+from ringfence.jobs.lifecycle.graph_benefit import VERDICTS, GraphBenefit
+from ringfence.jobs.lifecycle.score_drift import score_distances
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
-from ringfence.jobs.project.ancestors import MANIFEST_KEY as MANIFEST_KEY_WARM
-from ringfence.jobs.project.promise import FIRST_TERMS, MANIFEST_KEY
-from ringfence.jobs.views.charts import score_distances
+from ringfence.jobs.project.ancestors import WARM_START_KEY
+from ringfence.jobs.project.column_encoders import RELATED_KEY, TYPED_KEY
+from ringfence.jobs.project.model_files import SCORER_CHOICE_KEY, STOPPED_BY_KEY
+from ringfence.jobs.project.node_seed import SEED_KEY
+from ringfence.jobs.project.promise import FIRST_TERMS, PROMISE_KEY
 
 Rows = tuple[tuple[str, str], ...]
 
@@ -41,7 +46,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class ModelCard:
-    """A model version for whoever has to judge it: what it is, what it may be used for, its life.
+    """A model version for its reviewers: what it is, what it may be used for, its history.
 
     `facts` has the same as JSON values, with the whole manifest.
     """
@@ -52,7 +57,7 @@ class ModelCard:
     sections: tuple[Section, ...]
     facts: Mapping[str, Any]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `ringfence models show --json` prints."""
         return dict(self.facts)
 
@@ -68,9 +73,9 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
     summary = summarise(model, activations, queries.totals(), done)
     corrected = newest_corrections(store, project, model.version)
     life = tuple(
-        (f"{one.how}, {format_time(one.at_ns)}", describe_use(one.reason, one.actor))
-        for one in activations
-        if one.version == model.version
+        (f"{use.how}, {format_time(use.at_ns)}", describe_use(use.reason, use.actor))
+        for use in activations
+        if use.version == model.version
     )
     drift = _drift(queries, model.version)
     newest = newest_of(comparisons_of(store, project), model.version)
@@ -79,6 +84,7 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
         Section("Model", _model_rows(model)),
         Section("Data", _data_rows(model)),
         Section("How good it is", (*_metric_rows(model), *_holdout_rows(newest))),
+        Section("What the relationships bring", _graph_rows(model)),
         Section("Promise", _promise_rows(model)),
         Section("In use", life or (("never", "the version is a candidate"),)),
         Section("Since then", _since_rows(summary, len(corrected), drift)),
@@ -92,7 +98,7 @@ def read_card(store: Store, project: str, version: str) -> ModelCard:
         "summary": replace(summary, shadow=shadow).as_json(),
         "corrected_calibration_nodes": len(corrected),
         "drift_of_scores": drift,
-        "sections": {one.title: [list(row) for row in one.rows] for one in sections},
+        "sections": {section.title: [list(row) for row in section.rows] for section in sections},
         "comparison": None if newest is None else holdout_report(newest).as_json(),
         "manifest": model.manifest,
     }
@@ -110,18 +116,42 @@ def _model_rows(model: ModelRecord) -> Rows:
         ("weights, SHA-256", model.weights_sha256 or "not recorded"),
         ("software", f"ringfence {manifest.get('software', 'unknown')}"),
         ("seed", str(manifest.get("seed", "unknown"))),
+        ("seed key, digest", manifest.get(SEED_KEY) or "none: u comes from the seed"),
     ]
     if "best_epoch" in manifest:
         rows.append(("best epoch", str(manifest["best_epoch"])))
+    if (stopped_by := manifest.get(STOPPED_BY_KEY)) is not None:
+        rows.append(("training ended by", f"the {stopped_by} validation nodes"))
     if "recipe" in manifest:
         weighed = manifest["recipe"].get("class_weights") is not None
         rows.append(("rare classes weighed up", "yes" if weighed else "no"))
-    if (start := manifest.get(MANIFEST_KEY_WARM)) is not None:
+    if (choice := manifest.get(SCORER_CHOICE_KEY)) is not None:
+        rows += _scorer_rows(choice)
+    if (start := manifest.get(WARM_START_KEY)) is not None:
         began = start["from"] or f"random weights: {start['because']}"
         rows.append(("began with the weights of", began))
     if trials := (manifest.get("training") or {}).get("trials"):
         rows.append(("chosen on validation nodes", f"among {len(trials)} trials"))
     return tuple(rows)
+
+
+def _scorer_rows(choice: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """What `auto` tried on validation nodes, and what it left out."""
+    tried = [
+        (
+            f"auto tried {scorer['name']}",
+            f"log loss {scorer['log_loss']:.4f} ± {scorer['standard_error']:.4f} on "
+            f"{choice['nodes']:,} validation nodes"
+            + (
+                "; taken"
+                if scorer["name"] == choice["chosen"]
+                else f"; {scorer['behind']:.4f} ± {scorer['behind_error']:.4f} more than "
+                f"{choice['chosen']}"
+            ),
+        )
+        for scorer in choice["tried"]
+    ]
+    return tried + [(f"auto left out {name}", why) for name, why in choice["left_out"].items()]
 
 
 def _data_rows(model: ModelRecord) -> Rows:
@@ -143,7 +173,19 @@ def _data_rows(model: ModelRecord) -> Rows:
     ]
     parts = model.manifest.get("mapping", {}).get("parts", {})
     rows += [(f"[graph] {name}", json.dumps(value)) for name, value in parts.items()]
-    return tuple(rows)
+    return (*rows, *_column_rows(model.manifest.get(TYPED_KEY) or {}))
+
+
+def _column_rows(facts: Mapping[str, Any]) -> Rows:
+    """Columns of relationships with the kinds that they were encoded as, and what was left out."""
+    related = [
+        (f"column of {facts['schema']['relations'][each['relation']]['type']} relationships",
+         f"{column['name']}, encoded as {column['kind']}")
+        for each in facts.get(RELATED_KEY, ())
+        for column in each["table"]["columns"]
+    ]  # fmt: skip
+    left_out = facts.get("left_out", {})
+    return (*related, *((f"column left out: {name}", why) for name, why in left_out.items()))
 
 
 def _metric_rows(model: ModelRecord) -> Rows:
@@ -156,6 +198,29 @@ def _metric_rows(model: ModelRecord) -> Rows:
         for name, role in names.items()
         if name in metrics
     )
+
+
+def _graph_rows(model: ModelRecord) -> Rows:
+    """The scorer beside the same one fitted with less of the graph."""
+    benefit = GraphBenefit.from_manifest(model.manifest)
+    if benefit is None:
+        return (("not checked", "the training was asked not to, or knew no such check"),)
+    rows = [
+        ("verdict", VERDICTS[benefit.verdict]),
+        (f"log loss on {benefit.nodes:,} validation nodes", f"{benefit.log_loss:.4f}"),
+    ]
+    rows += [
+        (
+            f"the same scorer on {other.name}",
+            f"{other.log_loss:.4f}: the version gains {other.gain:+.4f} (95 % interval "
+            f"{other.low:+.4f} to {other.high:+.4f})",
+        )
+        for other in benefit.others
+    ]
+    rows.append(("cost", f"{benefit.fits} more fits, {benefit.seconds:.1f} s"))
+    if benefit.is_suspicious:
+        rows.append(("suspected leak", benefit.describe_leak()))
+    return tuple(rows)
 
 
 def _describe_share(share: float, nodes: int) -> str:
@@ -193,7 +258,7 @@ def _holdout_rows(newest: StoredComparison | None) -> Rows:
 
 
 def _promise_rows(model: ModelRecord) -> Rows:
-    terms = FIRST_TERMS.as_manifest() | dict(model.manifest.get(MANIFEST_KEY, {}))
+    terms = FIRST_TERMS.as_manifest() | dict(model.manifest.get(PROMISE_KEY, {}))
     evaluation = model.manifest.get("evaluation", {}).get("words", "not recorded")
     rows = [(name.replace("_", " "), _describe_term(value)) for name, value in terms.items()]
     return (*rows, ("time of evaluation", evaluation))
@@ -226,7 +291,7 @@ def _since_rows(summary: VersionSummary, corrected: int, drift: float | None) ->
 
 
 def _shadow_section(shadow: ShadowSummary | None) -> tuple[Section, ...]:
-    """What the version's sets beside those of others showed; nothing where it made none."""
+    """What the version's shadow sets showed; nothing if it made none."""
     if shadow is None:
         return ()
     return (Section("In the shadow of another version", (("found", shadow.words),)),)
@@ -254,7 +319,7 @@ def _limit_rows(model: ModelRecord, summary: VersionSummary) -> Rows:
 def describe_use(reason: str, actor: str) -> str:
     """Return why a version was taken into use, and by whom.
 
-    An actor that somebody wrote over in SQL is shown as it stands; `verify` names the edit.
+    An actor that was edited in SQL is shown as it is; `verify` names the edit.
 
     >>> describe_use("better", '{"host":"a","verb":"promote"}'), describe_use("better", "me")
     ('better (by a, ringfence promote)', 'better (by me)')

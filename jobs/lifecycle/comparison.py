@@ -1,4 +1,4 @@
-"""Comparisons on the holdout as they are on record: which version is better, what none beats.
+"""Comparisons on the holdout as recorded: which version is better, which baselines none beats.
 
 The result of a comparison, as `jobs.training.comparison` writes it:
 
@@ -6,7 +6,7 @@ The result of a comparison, as `jobs.training.comparison` writes it:
      "versions": ["20260102…", "20260101…"],
      "ways": {"20260102…": {"metrics": {"accuracy": [0.81, 0.74, 0.88], …}, "recall": {…}}, …},
      "differences": [{"of": "20260102…", "than": "largest class", "metrics": {…}, "recall": {…}}],
-     "notes": []}
+     "notes": [], "graph": ["20260102…: the relationships help: …"]}
 
 Three numbers are a value and its 95 % interval; a difference is `of` minus `than`.
 """
@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
 from ringfence.connector.times import format_time
@@ -26,15 +27,23 @@ from ringfence.models.comparison.judgement import (
     Verdict,
     describe_difference,
     is_better,
-    judge,
+    judge_difference,
 )
 from ringfence.models.comparison.paired import CONFIDENCE, METHOD, Comparison
+from ringfence.models.promise.registry import promise_named
 
 LARGEST_CLASS = "largest class"
 OWN_COLUMNS = "own columns alone"
 ONE_HOP = "trees, own + one hop"
 BASELINES = (LARGEST_CLASS, OWN_COLUMNS, ONE_HOP)
 """What a model has to beat, without a network; the last two are boosted trees."""
+
+DESCRIPTIONS = {
+    LARGEST_CLASS: "the largest class",
+    OWN_COLUMNS: "boosted trees on the node's own columns",
+    ONE_HOP: "boosted trees on the node and its neighbours",
+}
+"""The baselines in a sentence; records and tables have their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +59,7 @@ class HoldoutReport:
     sentences: tuple[str, ...]
     result: Mapping[str, Any]
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `ringfence models compare --json` prints."""
         return {
             "version": self.version,
@@ -66,34 +75,34 @@ def compare_by(settings: Settings) -> str:
     by = settings.model.compare_by
     if by != "auto":
         return by
-    return "macro_f1" if settings.conformal.promise == "class" else "accuracy"
+    return promise_named(settings.conformal.promise).compare_by
 
 
 def result_json(
-    found: Comparison,
+    comparison: Comparison,
     versions: Sequence[str],
     notes: Sequence[str],
     *,
     by: str,
     alpha: float,
     nodes_sha256: str,
-) -> dict[str, Any]:
-    """Return what is kept of a comparison; `found` has the versions first, then the baselines."""
+) -> JsonObject:
+    """Return what is stored of a comparison: the versions first, then the baselines."""
     pairs = [(versions[0], versions[1])] if len(versions) > 1 else []
     pairs += [(version, name) for version in versions for name in BASELINES]
     return {
-        "nodes": found.nodes,
+        "nodes": comparison.nodes,
         "nodes_sha256": nodes_sha256,
-        "class_nodes": dict(zip(found.classes, found.class_nodes, strict=True)),
+        "class_nodes": dict(zip(comparison.classes, comparison.class_nodes, strict=True)),
         "alpha": alpha,
         "by": by,
         "method": METHOD,
         "confidence": CONFIDENCE,
         "versions": list(versions),
-        "ways": {name: found.own(name).as_json() for name in found.names},
+        "ways": {name: comparison.own(name).as_json() for name in comparison.names},
         "differences": [
-            {"of": one, "than": other, **found.difference(one, other).as_json()}
-            for one, other in pairs
+            {"of": of, "than": than, **comparison.difference(of, than).as_json()}
+            for of, than in pairs
         ],
         "notes": list(notes),
     }
@@ -101,76 +110,77 @@ def result_json(
 
 def holdout_report(stored: StoredComparison) -> HoldoutReport:
     """Return a comparison for people."""
-    found = stored.found
-    shown = [name for name in WORDS if name in found["ways"][found["versions"][0]]["metrics"]]
+    result = stored.values
+    shown = [name for name in WORDS if name in result["ways"][result["versions"][0]]["metrics"]]
     rows = tuple(
         (name, *(_number(way["metrics"].get(metric)) for metric in shown))
-        for name, way in found["ways"].items()
+        for name, way in result["ways"].items()
     )
     return HoldoutReport(
         stored.version,
         stored.against,
         format_time(stored.at_ns),
-        found["nodes"],
+        result["nodes"],
         ("way", *(WORDS[name] for name in shown)),
         rows,
         tuple(describe(stored)),
-        found,
+        result,
     )
 
 
 def describe(stored: StoredComparison) -> list[str]:
-    """Say how the versions of a comparison stand to each other and to the baselines."""
-    found = stored.found
+    """Say how the versions of a comparison compare with each other and with the baselines."""
+    result = stored.values
     sentences = []
     if stored.against is not None:
-        numbers = _difference(found, stored.version, stored.against)["metrics"][found["by"]]
+        numbers = _difference(result, stored.version, stored.against)["metrics"][result["by"]]
         sentences.append(
-            f"{stored.version} is {judge(found['by'], numbers)} than {stored.against} in "
-            f"{WORDS[found['by']]} ({describe_difference(numbers)})"
+            f"{stored.version} is "
+            f"{judge_difference(result['by'], numbers)} than {stored.against} in "
+            f"{WORDS[result['by']]} ({describe_difference(numbers)})"
         )
-    for version in found["versions"]:
-        sentences += not_beaten(found, version)
-    return [*sentences, *found["notes"]]
+    for version in result["versions"]:
+        sentences += not_beaten(result, version)
+    return [*sentences, *result.get("graph", []), *result["notes"]]
 
 
-def not_beaten(found: Mapping[str, Any], version: str) -> list[str]:
+def not_beaten(result: Mapping[str, Any], version: str) -> list[str]:
     """Say which baselines a version does not beat; nothing where it beats all of them."""
     sentences = []
     for name in BASELINES:
-        numbers = _difference(found, version, name)["metrics"][found["by"]]
-        if (judged := judge(found["by"], numbers)) != "better":
+        numbers = _difference(result, version, name)["metrics"][result["by"]]
+        if (judged := judge_difference(result["by"], numbers)) != "better":
             sentences.append(
-                f"{version} is {judged} than {name} in {WORDS[found['by']]} on "
-                f"{found['nodes']:,} nodes of the holdout ({describe_difference(numbers)})"
+                f"{version} is {judged} than {DESCRIPTIONS[name]} in {WORDS[result['by']]} on "
+                f"{result['nodes']:,} nodes of the holdout ({describe_difference(numbers)})"
             )
     return sentences
 
 
 def better_by_the_rule(stored: StoredComparison, bound: float) -> Verdict:
-    """Say whether the version may take the other one's place: the rule of `[retrain] promote`."""
-    found = stored.found
+    """Say whether the version may replace the other one: the rule of `[retrain] promote`."""
+    result = stored.values
     if stored.against is None:
-        reasons = "; ".join(found["notes"]) or "there is no other version to compare with"
+        reasons = "; ".join(result["notes"]) or "there is no other version to compare with"
         return Verdict(False, reasons)
-    difference = _difference(found, stored.version, stored.against)
-    return is_better(found["by"], difference, found["class_nodes"], bound)
+    difference = _difference(result, stored.version, stored.against)
+    return is_better(result["by"], difference, result["class_nodes"], bound)
 
 
 def newest_of(comparisons: Sequence[StoredComparison], version: str) -> StoredComparison | None:
     """Return the newest comparison that a version took part in, on either side."""
-    for one in reversed(comparisons):
-        if version in (one.version, one.against):
-            return one
+    for stored in reversed(comparisons):
+        if version in (stored.version, stored.against):
+            return stored
     return None
 
 
 def newest_comparison(store: Store, project: str, version: str) -> StoredComparison:
     """Return the newest comparison that a version took part in; there must be one."""
-    found = newest_of(comparisons_of(store, project), version)
-    if found is None:
+    newest = newest_of(comparisons_of(store, project), version)
+    if newest is None:
         raise KeyError(f"version {version} was never compared")
-    return found
+    return newest
 
 
 def warnings_of(
@@ -187,7 +197,7 @@ def warnings_of(
         f"the {'model in use' if at == 0 else 'newest candidate'} {sentence}"
         for at, version in enumerate(judged)
         if (newest := newest_of(comparisons, version)) is not None
-        for sentence in not_beaten(newest.found, version)
+        for sentence in not_beaten(newest.values, version)
     ]
 
 
@@ -196,17 +206,17 @@ def holdout_metric(comparisons: Sequence[StoredComparison], version: str) -> str
     newest = newest_of(comparisons, version)
     if newest is None:
         return ""
-    found = newest.found
-    value = found["ways"][version]["metrics"][found["by"]][0]
-    beaten = len(BASELINES) - len(not_beaten(found, version))
-    return f"{WORDS[found['by']]} {value:.3f}, beats {beaten} of {len(BASELINES)}"
+    result = newest.values
+    value = result["ways"][version]["metrics"][result["by"]][0]
+    beaten = len(BASELINES) - len(not_beaten(result, version))
+    return f"{WORDS[result['by']]} {value:.3f}, beats {beaten} of {len(BASELINES)}"
 
 
-def _difference(found: Mapping[str, Any], of: str, than: str) -> Mapping[str, Any]:
-    for one in found["differences"]:
-        if (one["of"], one["than"]) == (of, than):
-            values: Mapping[str, Any] = one
-            return values
+def _difference(result: Mapping[str, Any], of: str, than: str) -> Mapping[str, Any]:
+    for difference in result["differences"]:
+        if (difference["of"], difference["than"]) == (of, than):
+            numbers: Mapping[str, Any] = difference
+            return numbers
     raise KeyError(f"no difference between {of} and {than}")
 
 

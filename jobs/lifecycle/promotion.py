@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, LeaseHeld, ModelError
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress, no_progress
+from ringfence.connector.store.audit_chain.preflight_check import (
+    require_sound_model,
+    require_sound_record,
+)
 from ringfence.connector.store.lifecycle.activations import (
     Activation,
     How,
@@ -24,17 +28,17 @@ from ringfence.connector.store.lifecycle.activations import (
     version_before,
 )
 from ringfence.connector.store.models import class_names, manifest_of
-from ringfence.connector.store.trail.sound_record import require_sound_model, require_sound_record
+from ringfence.jobs.inference.cache_state import remove_caches
 from ringfence.jobs.lifecycle.versions import choose_version
 from ringfence.jobs.project import model_files
-from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.promise import describe_changes, terms_in_force
 from ringfence.jobs.project.promise_check import require_calibration
 from ringfence.jobs.project.session import Session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
 from ringfence.jobs.scoring.due import recorded_policy
-from ringfence.jobs.scoring.table_state import drop_tables
 
 WAIT_SECONDS = 120.0
 ASK_AGAIN_SECONDS = 0.5
@@ -46,8 +50,8 @@ class PromotionReport:
     """What a promotion or a rollback did.
 
     `changed` is false where the version was in use already; `differences` says in what the version
-    is not like the one before it, `corrected` counts its calibration nodes that count otherwise
-    than at its training from now on.
+    is not like the one before it, `corrected` counts its calibration nodes that now have another
+    class than at its training.
     """
 
     version: str
@@ -63,7 +67,7 @@ def run_promotion(
     workspace: Workspace,
     version: str,
     reason: str,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
     wait_seconds: float = WAIT_SECONDS,
 ) -> PromotionReport:
     """Take `version`, or the only one whose name begins so, into use."""
@@ -80,7 +84,7 @@ def run_promotion(
 def run_rollback(
     workspace: Workspace,
     reason: str,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
     wait_seconds: float = WAIT_SECONDS,
 ) -> PromotionReport:
     """Take back the newest promotion that was not taken back yet."""
@@ -145,8 +149,8 @@ def _take_into_use(
     fault_points.reach("before promotion")
     done: Activation = record_activation(session.writer, version, how, reason)
     fault_points.reach("promoted")
-    drop_tables(workspace.tables, version)
-    drop_tables(workspace.shadow_tables)
+    remove_caches(workspace.tables, version)
+    remove_caches(workspace.shadow_tables)
     differences = (
         *describe_inputs(before, manifest),
         *describe_changes(
@@ -158,42 +162,44 @@ def _take_into_use(
     return PromotionReport(version, done.was, how, reason, True, differences, corrected)
 
 
-def require_usable(workspace: Workspace, session: Session, version: str) -> dict[str, Any]:
+def require_usable(workspace: Workspace, session: Session, version: str) -> Mapping[str, Any]:
     """Return the manifest of a version that the next run could use; raise where it could not.
 
-    Its record must be as it was sealed, its weights the file that was trained, and the
-    configuration must not ask for another mapping, time of evaluation or calibration.
+    Its record must be as it was sealed, its weights the file that was trained, its seed key must
+    be here, and the configuration must not require another mapping, time of evaluation or
+    calibration.
     """
     require_sound_model(session.writer, version)
     recorded = manifest_of(workspace.store, workspace.project, version)
     require_mapping(workspace.mapping, recorded)
     model = model_files.load_model(workspace.models, recorded)
+    node_seed(workspace.settings, model.manifest)
     conformal = workspace.settings.conformal
     recorded_policy(conformal, model)
     require_calibration(conformal, terms_in_force(conformal, model.manifest))
     return model.manifest
 
 
-def describe_inputs(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+def describe_inputs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
     """Say in which classes and columns a version is not like another one.
 
     >>> describe_inputs({"classes": ["a", "b"]}, {"classes": ["a", "c"]})
     ['classes: c came, b went']
     """
-    found = []
+    differences = []
     came = [name for name in after["classes"] if name not in before["classes"]]
     went = [name for name in before["classes"] if name not in after["classes"]]
     if came or went:
         parts = ([f"{', '.join(came)} came"] if came else []) + (
             [f"{', '.join(went)} went"] if went else []
         )
-        found.append(f"classes: {', '.join(parts)}")
+        differences.append(f"classes: {', '.join(parts)}")
     parts_before = before.get("mapping", {}).get("parts", {})
     parts_after = after.get("mapping", {}).get("parts", {})
-    found += [
+    differences += [
         f"[graph] {name}: {json.dumps(parts_after[name])}, before "
         f"{json.dumps(parts_before.get(name))}"
         for name in parts_after
         if parts_before and parts_before.get(name) != parts_after[name]
     ]
-    return found
+    return differences

@@ -30,7 +30,7 @@ class Need:
 
 
 def retraining_need(store: Store, settings: Settings) -> Need:
-    """Say whether the configuration asks for a training now."""
+    """Say whether a training is due now by the configuration."""
     queries, wanted = ProjectQueries(store, settings.project), settings.retrain
     models = queries.models()
     if not models:

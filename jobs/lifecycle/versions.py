@@ -5,18 +5,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
 
 from ringfence.connector.errors import ModelError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store import migrate
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lifecycle.activations import Activation
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, comparisons_of
+from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
 from ringfence.connector.times import format_time
-from ringfence.jobs.lifecycle.comparison import holdout_metric, warnings_of
+from ringfence.jobs.lifecycle.comparison import (
+    HoldoutReport,
+    holdout_metric,
+    holdout_report,
+    warnings_of,
+)
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 
 
@@ -25,10 +31,10 @@ class VersionSummary:
     """One model version at a glance.
 
     `coverage` is over the nodes of known class that it evaluated, at its runs' first alpha, and
-    `verdict` the worst word about it; both None before an audit. `accuracy` is that on calibration
-    nodes at the training, None where an older version did not keep it; `on_holdout` says how it
-    did in its newest comparison, empty where it was never compared. `shadow` is what its sets
-    beside those of other versions show, None where it made none.
+    `verdict` its worst verdict; both None before an audit. `accuracy` is that on calibration nodes
+    at the training, None where an older version did not keep it; `on_holdout` says how it did in
+    its newest comparison, empty if it was never compared. `shadow` is what its shadow sets show,
+    None if it made none.
     """
 
     version: str
@@ -51,7 +57,7 @@ class VersionSummary:
     reason: str | None
     shadow: ShadowSummary | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return the values under the keys of `ringfence models --json`."""
         shadow = None if self.shadow is None else self.shadow.as_json()
         return {field.name: getattr(self, field.name) for field in fields(self)} | {
@@ -72,21 +78,22 @@ class ModelVersions:
     activations: tuple[Activation, ...]
     warnings: tuple[str, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `ringfence models --json` prints."""
         return {
             "project": self.project,
             "active": self.active,
-            "versions": [one.as_json() for one in self.versions],
+            "versions": [version.as_json() for version in self.versions],
             "warnings": list(self.warnings),
             "activations": [
-                as_row(one) | {"at": format_time(one.at_ns)} for one in self.activations
+                as_row(activation) | {"at": format_time(activation.at_ns)}
+                for activation in self.activations
             ],
         }
 
 
 def read_versions(store: Store, project: str) -> ModelVersions:
-    """Return the model versions of a project, from the audit store alone."""
+    """Return the model versions of a project, only from the audit store."""
     migrate.require_sql(store)
     queries = ProjectQueries(store, project)
     activations, totals, done = queries.activations(), queries.totals(), queries.runs_by_model()
@@ -99,7 +106,7 @@ def read_versions(store: Store, project: str) -> ModelVersions:
         for model in queries.models()
     )
     active = activations[-1].version if activations else None
-    warnings = warnings_of(compared, [(one.version, one.state) for one in versions])
+    warnings = warnings_of(compared, [(version.version, version.state) for version in versions])
     return ModelVersions(project, active, versions, tuple(activations), tuple(warnings))
 
 
@@ -122,6 +129,23 @@ def choose_version(versions: list[str], text: str) -> str:
     )
 
 
+def stored_report(
+    store: Store, project: str, version: str, against: str | None = None
+) -> HoldoutReport:
+    """Return the newest comparison on record of a version, or of two versions."""
+    migrate.require_sql(store)
+    versions = list(class_names(store, project))
+    wanted = {choose_version(versions, name) for name in (version, against) if name is not None}
+    for comparison in reversed(comparisons_of(store, project)):
+        if wanted <= {comparison.version, comparison.against}:
+            return holdout_report(comparison)
+    raise ModelError(
+        found=f"no comparison of {' and '.join(sorted(wanted))} is on record",
+        needed="one that was made",
+        next_step=f"ringfence models compare {version}{f' {against}' if against else ''}",
+    )
+
+
 def summarise(
     model: ModelRecord,
     activations: list[Activation],
@@ -130,9 +154,12 @@ def summarise(
     compared: Sequence[StoredComparison] = (),
 ) -> VersionSummary:
     """Return one version at a glance."""
-    own = [total for total in totals if total.model == model.version and total.first_alpha]
-    known, covered = sum(one.known for one in own), sum(one.covered for one in own)
-    taken = [one for one in activations if one.version == model.version]
+    counted = [total for total in totals if total.model == model.version and total.first_alpha]
+    known, covered = (
+        sum(total.known for total in counted),
+        sum(total.covered for total in counted),
+    )
+    taken = [activation for activation in activations if activation.version == model.version]
     counts = model.counts
     return VersionSummary(
         version=model.version,
@@ -150,7 +177,7 @@ def summarise(
         evaluated=done[1],
         known=known,
         coverage=covered / known if known else None,
-        verdict=_worst(own),
+        verdict=_worst(counted),
         in_use_since=format_time(taken[-1].at_ns) if model.state == "active" else None,
         reason=taken[-1].reason if taken else None,
     )
@@ -158,7 +185,7 @@ def summarise(
 
 def _worst(totals: list[StoredCoverage]) -> str | None:
     order = {"broken": 2, "watch": 1}
-    worst = max(totals, key=lambda one: (order.get(one.verdict, 0), one.seq), default=None)
+    worst = max(totals, key=lambda total: (order.get(total.verdict, 0), total.seq), default=None)
     return None if worst is None else worst.verdict
 
 

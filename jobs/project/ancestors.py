@@ -1,4 +1,4 @@
-"""The versions that a warm start has handed weights down from: what they learnt, it has learnt.
+"""The versions from which a warm start inherited weights, and so what those learnt.
 
 A version without `[model] warm_start` has none.
 """
@@ -12,7 +12,7 @@ from ringfence.connector.store.engine import Store
 from ringfence.connector.store.models import members
 from ringfence.connector.store.shadow.consulted import consulted_runs
 
-MANIFEST_KEY = "warm_start"
+WARM_START_KEY = "warm_start"  # of a manifest: the version whose weights it began with
 LEARNT: tuple[str, ...] = ("train", "validation")
 
 
@@ -24,7 +24,7 @@ def ancestors_of(manifest: Mapping[str, Any]) -> tuple[str, ...]:
     >>> ancestors_of({"warm_start": {"from": None, "because": "other classes"}})
     ()
     """
-    kept = manifest.get(MANIFEST_KEY) or {}
+    kept = manifest.get(WARM_START_KEY) or {}
     return tuple(kept.get("ancestors", ()))
 
 

@@ -1,4 +1,4 @@
-"""Open the audit store alone: what only reads SQL needs neither Neo4j's driver nor torch."""
+"""Open only the audit store: code that only reads SQL needs neither Neo4j's driver nor torch."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from pydantic import SecretStr
 
+from ringfence.connector.store.audit_chain.keys import KeySource
 from ringfence.connector.store.engine import Store, open_store
-from ringfence.connector.store.trail.keys import KeySource
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.folders import project_folder
 
@@ -26,8 +26,8 @@ def open_audit(settings: Settings) -> Iterator[Store]:
 def key_source(settings: Settings) -> KeySource:
     """Return where the key of the project's audit chain may be."""
     folder = settings.engine.folder
-    own = project_folder(folder, settings.project)
-    return KeySource(secret_text(settings.audit.key), folder, own)
+    of_project = project_folder(folder, settings.project)
+    return KeySource(secret_text(settings.audit.key), folder, of_project)
 
 
 def secret_text(value: SecretStr | None) -> str | None:

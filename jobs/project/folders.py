@@ -1,10 +1,11 @@
-"""Where a project keeps its files below `[engine] folder`, and how older folders come to be so.
+"""Where a project keeps its files below `[engine] folder`, and the migration of older folders.
 
     <folder>/projects/<project>/models, mirror, forward      one project's own (and forward-shadow)
+    <folder>/projects/<project>/seed.key                     its seed key
     <folder>/audit.db, audit.key, neo4j                      shared by all that name this folder
 
-Two projects whose configuration files lie side by side share the folder. A mirror remembers which
-nodes its project has evaluated, so that each needs its own.
+Two projects whose configuration files are in one directory share the folder. A mirror holds which
+nodes its project has evaluated, so each project needs its own.
 """
 
 from __future__ import annotations
@@ -39,26 +40,26 @@ def project_folder(folder: Path, project: str) -> Path:
 
 
 def move_old_files(folder: Path, project: str, store: Store) -> None:
-    """Bring files that the first version kept in `folder` itself to the project's own folder.
+    """Move files that the first version kept in `folder` itself to the project's own folder.
 
     The caller holds the lease. Models are the project's where SQL says so. A mirror moves along
     where every model beside it is the project's; one that several projects have used is thrown
-    away, for nobody can say whose nodes it takes for evaluated. The models move last: a move that
+    away, since it can't be told whose nodes it has as evaluated. The models move last: a move that
     was interrupted finds them still there, decides in the same way, and ends.
     """
     beside = _subfolders(folder / MODELS)
     if not beside:
         return
-    own = [model for model in beside if model.name in class_names(store, project)]
-    if not own:
+    models = [model for model in beside if model.name in class_names(store, project)]
+    if not models:
         return
     place = project_folder(folder, project)
     make_private_folder(place / MODELS)
     for name in (MIRROR, TABLES):
-        if len(own) == len(beside) and not (place / name).exists():
+        if len(models) == len(beside) and not (place / name).exists():
             _rename(folder / name, place / name)
         shutil.rmtree(folder / name, ignore_errors=True)
-    for model in own:
+    for model in models:
         if not (place / MODELS / model.name).exists():
             _rename(model, place / MODELS / model.name)
     if not _subfolders(folder / MODELS):
@@ -71,4 +72,4 @@ def _rename(old: Path, new: Path) -> None:
 
 
 def _subfolders(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.glob("*") if one.is_dir())
+    return sorted(path for path in folder.glob("*") if path.is_dir())

@@ -1,4 +1,4 @@
-"""The holdout: nodes that no version of a project trains, stops or calibrates with.
+"""The holdout: nodes excluded from training, early stopping and calibration of every version.
 
 Whether a node is in it follows from its key, the project's name and the share alone. So it is the
 same for every version, whatever `[model] seed` is; nodes that arrive later, or whose class becomes
@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.keys import typed_key_of
 from ringfence.jobs.config.settings import Settings
 from ringfence.models import hashing
 
-MANIFEST_KEY = "holdout"
+HOLDOUT_KEY = "holdout"  # of a manifest: how the holdout was drawn
 MIN_NODES = 30
-"""With fewer nodes a difference between versions could not be told from luck."""
+"""With fewer nodes a difference between versions could not be told from chance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,19 +39,19 @@ class Holdout:
         """
         return hashing.drawn(keys, self.key, hashing.HOLDOUT, self.share)
 
-    def as_manifest(self) -> dict[str, Any]:
+    def as_manifest(self) -> JsonObject:
         """Return what a manifest holds of it."""
         return asdict(self)
 
 
 def configured_holdout(settings: Settings) -> Holdout:
-    """Return the holdout that the configuration asks for."""
+    """Return the configured holdout."""
     return Holdout(settings.project, settings.model.holdout)
 
 
 def holdout_of(manifest: Mapping[str, Any]) -> Holdout | None:
     """Return the holdout that a version was trained without; None where it had none."""
-    recorded = manifest.get(MANIFEST_KEY)
+    recorded = manifest.get(HOLDOUT_KEY)
     return None if recorded is None else Holdout(recorded["key"], recorded["share"])
 
 
@@ -60,9 +62,9 @@ def calibrating_share(manifest: Mapping[str, Any]) -> float:
 
 
 def held_out_keys(manifest: Mapping[str, Any], keys: Sequence[str]) -> frozenset[str]:
-    """Return the keys that a version must never be calibrated with."""
+    """Return those of some record's keys that a version must never be calibrated with."""
     holdout = holdout_of(manifest)
     if holdout is None or not keys:
         return frozenset()
-    inside = holdout.contains(keys).tolist()
+    inside = holdout.contains([typed_key_of(key) for key in keys]).tolist()
     return frozenset(key for key, held_out in zip(keys, inside, strict=True) if held_out)

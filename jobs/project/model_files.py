@@ -21,9 +21,10 @@ from ringfence.connector.files import (
     sync_folder,
     write_durably,
 )
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.engine import dumps
 from ringfence.jobs.project.network_inputs import Scaling
-from ringfence.jobs.project.promise import MANIFEST_KEY
+from ringfence.jobs.project.promise import PROMISE_KEY
 from ringfence.models.inference import InferencePlan, plan_named
 
 Arrays = dict[str, NDArray[Any]]
@@ -33,6 +34,17 @@ MANIFEST = "manifest.json"
 FORMAT = 1
 NETWORK = "network."  # what the names of the network's own weights begin with
 NAIVE = "naive_scores."  # and those of the naive calibration scores, by score
+STOPPED_BY_KEY = "stopped_by"
+"""`latest` where the latest train and validation nodes ended training, `drawn` where drawn ones."""
+
+SCORER_CHOICE_KEY = "scorer_choice"
+"""What `[model] network = "auto"` tried, with log losses, and what it took."""
+
+TREE_RECIPE_KEY = "tree_recipe"
+"""How the trees of a blend were grown; `recipe` is that of its network."""
+
+GRAPH_CHECK_KEY = "graph_check"
+"""What the relationships bring: the scorer fitted again without them, and with other ends."""
 #: Kinds of numbers in a safetensors file, as numpy reads them.
 KINDS = {
     "F64": "<f8", "F32": "<f4", "F16": "<f2", "BF16": "<u2", "BOOL": "?",
@@ -49,7 +61,7 @@ class SavedModel:
     weights: Arrays
     scaling: Scaling
     naive_scores: NDArray[np.float64]
-    manifest: dict[str, Any]
+    manifest: Mapping[str, Any]
     naive_by_score: Arrays = field(default_factory=dict)
 
     def naive_of(self, score: str) -> NDArray[np.float64]:
@@ -87,8 +99,8 @@ def save_model(
     weights: Arrays,
     scaling: Scaling,
     naive_scores: Mapping[str, NDArray[np.float64]],
-    facts: dict[str, Any],
-) -> dict[str, Any]:
+    facts: Mapping[str, Any],
+) -> JsonObject:
     """Write weights and manifest below `folder`, wait for the disk, and return the manifest.
 
     SQL names the model after this: what it names is there, also after the machine lost power.
@@ -97,7 +109,7 @@ def save_model(
     arrays |= {
         "scaling.mean": scaling.mean,
         "scaling.spread": scaling.spread,
-        "naive_scores": naive_scores[facts[MANIFEST_KEY]["score"]],
+        "naive_scores": naive_scores[facts[PROMISE_KEY]["score"]],
         **{f"{NAIVE}{name}": scores for name, scores in naive_scores.items()},
     }
     blob = save_arrays(arrays)

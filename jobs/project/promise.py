@@ -1,4 +1,4 @@
-"""The promise in force: what the configuration says, and what the model keeps where it is silent.
+"""The promise in force: the configured settings, and the model's own where none is configured.
 
 Rule, score and calibration belong to a model: its manifest has those that it was trained with, and
 new defaults hold for new models only. A setting that stands in the configuration counts for every
@@ -12,22 +12,26 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.engine import dumps
 from ringfence.jobs.config.conformal import ConformalSettings
+from ringfence.jobs.config.names import CHOSEN_AT_TRAINING
+from ringfence.models.calibration.adaptive_level import THEN
+from ringfence.models.calibration.sets.base import CalibrationSetKind
+from ringfence.models.calibration.sets.frozen_set import FROZEN
+from ringfence.models.calibration.sets.registry import CALIBRATION_SETS, calibration_set_named
+from ringfence.models.promise.base import PromiseKind
+from ringfence.models.promise.options import PromiseOptions
+from ringfence.models.promise.registry import PROMISES, promise_named
+from ringfence.models.rules.base import Rule
+from ringfence.models.rules.registry import rule_named
+from ringfence.models.scores.registry import REFERENCE, SCORES, score_named
 
-MANIFEST_KEY = "promise"
-SCORES_FOR_BANDS = ("TPS", "DAPS", "DTPS")
-"""Scores that were measured to fall below the promise where nodes are not compared in bands."""
+PROMISE_KEY = "promise"
+"""Of a model's manifest: its terms."""
 
 SHAPES_SETS = {"drift_half_life_days", "edge_test_weight", "nonempty", "classes"}
 """Settings that shape sets and belong to no model."""
-
-OPTIONS = {
-    "DAPS": ("diffusion",),
-    "DTPS": ("diffusion",),
-    "RAPS": ("penalty", "k_reg"),
-}
-"""Settings that a score takes besides."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +50,42 @@ class PromiseTerms:
     adapt_step: float
     weights: str
     group: str | None = None
+    adapt_rule: str = THEN
 
     def score_options(self) -> dict[str, float | int]:
         """Return the settings that the score takes besides, by name."""
-        return {name: getattr(self, name) for name in OPTIONS.get(self.score, ())}
+        return {name: getattr(self, name) for name in score_named(self.score).settings}
 
-    def as_manifest(self) -> dict[str, Any]:
+    @property
+    def rule_kind(self) -> Rule:
+        """The rule: how nodes are compared."""
+        return rule_named(self.rule)
+
+    @property
+    def promise_kind(self) -> PromiseKind:
+        """The promise: for which nodes 1 - alpha holds."""
+        return promise_named(self.promise)
+
+    @property
+    def calibration_kind(self) -> CalibrationSetKind:
+        """The calibration set: which nodes calibrate later runs."""
+        return calibration_set_named(self.calibration_set)
+
+    @property
+    def uses_recent_labels(self) -> bool:
+        """Whether nodes that become known join the calibration, or move the level."""
+        return self.calibration_kind.uses_recent_labels or self.adapt
+
+    @property
+    def settles_by_age(self) -> bool:
+        """Whether runs settle by one delay for all classes, as in versions trained before."""
+        return self.adapt_rule == THEN
+
+    def promise_options(self, settings: ConformalSettings) -> PromiseOptions:
+        """Return what the promise takes besides: alphas of single classes, groups."""
+        return PromiseOptions(settings.classes, self.group)
+
+    def as_manifest(self) -> JsonObject:
         """Return what a model's manifest keeps."""
         return asdict(self)
 
@@ -80,9 +114,10 @@ def terms_for_training(
     `chosen_score` is what `score = "auto"` chose; until then that setting stands as "auto".
     """
     values = {name: getattr(settings, name) for name in FIRST_TERMS.as_manifest()}
-    if settings.rule == "EdgeEx" and "calibration_set" not in settings.model_fields_set:
-        values["calibration_set"] = "frozen"  # 1 / degree is wrong for nodes that join
-    if values["calibration_set"] == "frozen" and "adapt" not in settings.model_fields_set:
+    given = settings.model_fields_set
+    if "calibration_set" not in given and not rule_named(settings.rule).allows_recent_labels:
+        values["calibration_set"] = FROZEN.name
+    if "adapt" not in given and _is_frozen(values["calibration_set"]):
         values["adapt"] = False  # the paper's theorem, one setting away
     score = settings.score or default_score(settings.rule, settings.promise)
     return PromiseTerms(**values | {"score": chosen_score or score})
@@ -96,9 +131,7 @@ def default_score(rule: str, promise: str) -> str:
     >>> default_score("NodeEx", "marginal")
     'APS'
     """
-    if rule != "auto":
-        return "APS"
-    return "TPS" if promise == "class" else "DAPS"
+    return promise_named(promise).score if rule_named(rule).uses_bands else REFERENCE.name
 
 
 def terms_in_force(settings: ConformalSettings, manifest: Mapping[str, Any]) -> PromiseTerms:
@@ -109,15 +142,15 @@ def terms_in_force(settings: ConformalSettings, manifest: Mapping[str, Any]) -> 
     >>> terms_in_force(ConformalSettings(rule="EdgeEx"), {}).rule
     'EdgeEx'
     """
-    kept = FIRST_TERMS.as_manifest() | dict(manifest.get(MANIFEST_KEY, {}))
+    kept = FIRST_TERMS.as_manifest() | dict(manifest.get(PROMISE_KEY, {}))
     given = {
         name: getattr(settings, name)
         for name in kept
         if name in settings.model_fields_set and getattr(settings, name) is not None
     }
-    if given.get("calibration_set") == "frozen":
+    if "calibration_set" in given and _is_frozen(given["calibration_set"]):
         given.setdefault("adapt", False)
-    if given.get("score") == "auto":  # chosen at training, from then on the model's own
+    if given.get("score") == CHOSEN_AT_TRAINING:  # chosen at training, from then on the model's own
         del given["score"]
     return PromiseTerms(**kept | given)
 
@@ -132,7 +165,7 @@ def differences_from_new(settings: ConformalSettings, manifest: Mapping[str, Any
     'rule: this model keeps NodeEx; one trained now has auto'
     """
     now, new = terms_in_force(settings, manifest), terms_for_training(settings)
-    if new.score == "auto":  # not decided before it is trained
+    if new.score == CHOSEN_AT_TRAINING:  # not decided before it is trained
         new = replace(new, score=now.score)
     return [
         f"{name}: this model keeps {was}; one trained now has {will_be}"
@@ -154,17 +187,17 @@ def describe_changes(
     ]
 
 
-def _differences(one: PromiseTerms, other: PromiseTerms) -> list[tuple[str, Any, Any]]:
-    parts = one.as_manifest(), other.as_manifest()
+def _differences(before: PromiseTerms, after: PromiseTerms) -> list[tuple[str, Any, Any]]:
+    was, is_ = before.as_manifest(), after.as_manifest()
     return [
-        (name, parts[0][name], parts[1][name])
-        for name in parts[0]
-        if parts[0][name] != parts[1][name] and _counts(name, one, other)
+        (name, was[name], is_[name])
+        for name in was
+        if was[name] != is_[name] and _counts(name, before, after)
     ]
 
 
 def options_of(settings: ConformalSettings, terms: PromiseTerms) -> str:
-    """Return what shapes sets beside rule, score and alpha, where it is not as it always was.
+    """Return the other settings that shape sets, unless they have their first default.
 
     A setting that comes later changes nothing for the runs before it: its first value is left out.
 
@@ -183,8 +216,11 @@ def options_of(settings: ConformalSettings, terms: PromiseTerms) -> str:
 
 
 def require_bands_for_score(settings: ConformalSettings, terms: PromiseTerms) -> None:
-    """Refuse a score that needs bands of degree under a rule without them, unless asked to."""
-    if terms.rule == "auto" or terms.score not in SCORES_FOR_BANDS or settings.score_without_bands:
+    """Refuse a score that needs bands of degree under a rule without them, unless it is allowed."""
+    score = SCORES.get(terms.score)  # None: the training chooses among those that keep the promise
+    if terms.rule_kind.uses_bands or score is None or score.safe_without_bands:
+        return
+    if settings.score_without_bands:
         return
     raise ConfigError(
         found=f'[conformal] score = "{terms.score}" with rule = "{terms.rule}"',
@@ -197,12 +233,19 @@ def require_bands_for_score(settings: ConformalSettings, terms: PromiseTerms) ->
 
 def _counts(name: str, *terms: PromiseTerms) -> bool:
     """Whether a setting means anything under one of the terms."""
-    if name == "window_nodes":
-        return any(one.calibration_set == "window" for one in terms)
     if name == "adapt_step":
-        return any(one.adapt for one in terms)
-    if name == "group":
-        return any(one.promise == "group" for one in terms)
-    if name in {"diffusion", "penalty", "k_reg"}:
-        return any(name in OPTIONS.get(one.score, ()) for one in terms)
+        return any(each.adapt for each in terms)
+    if name == "adapt_rule":
+        return any(each.uses_recent_labels for each in terms)
+    if any(name in kind.settings for kind in PROMISES.values()):
+        return any(name in each.promise_kind.settings for each in terms)
+    if any(name in kind.settings for kind in CALIBRATION_SETS.values()):
+        return any(name in each.calibration_kind.settings for each in terms)
+    if any(name in score.settings for score in SCORES.values()):
+        used = [SCORES[each.score].settings for each in terms if each.score in SCORES]
+        return any(name in settings for settings in used)
     return True
+
+
+def _is_frozen(calibration_set: str) -> bool:
+    return not calibration_set_named(calibration_set).uses_recent_labels

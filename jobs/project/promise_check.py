@@ -1,4 +1,4 @@
-"""Ways to calibrate that would break the promise they are asked for: refused, with the reason.
+"""Refuses ways to calibrate that would break the configured promise, with the reason.
 
 Promises that can't be read (of an unknown class, of groups that are the classes) are refused too.
 
@@ -18,7 +18,7 @@ from ringfence.jobs.project.promise import PromiseTerms
 def require_promise(
     settings: ConformalSettings, terms: PromiseTerms, manifest: Mapping[str, Any], classified: str
 ) -> None:
-    """Refuse what a model can't promise as it is configured; `classified` is the class property."""
+    """Refuse a promise that the model can't keep; `classified` is the class property."""
     require_calibration(settings, terms)
     require_promised_classes(settings, terms, manifest["classes"])
     require_calibration_of_all(terms, manifest)
@@ -27,7 +27,8 @@ def require_promise(
 
 def require_calibration(settings: ConformalSettings, terms: PromiseTerms) -> None:
     """Refuse a half-life on a frozen set, and weights of one degree each with nodes that join."""
-    if settings.drift_half_life_days is not None and terms.calibration_set == "frozen":
+    joins = terms.calibration_kind.uses_recent_labels
+    if settings.drift_half_life_days is not None and not joins:
         raise ConfigError(
             found=f"[conformal] drift_half_life_days = {settings.drift_half_life_days:g} with a "
             "frozen calibration set",
@@ -36,37 +37,38 @@ def require_calibration(settings: ConformalSettings, terms: PromiseTerms) -> Non
             next_step='set [conformal] calibration_set = "growing" or "window"; or remove the '
             "half-life",
         )
-    if terms.rule == "EdgeEx" and terms.calibration_set != "frozen":
+    if joins and not terms.rule_kind.allows_recent_labels:
+        conflict = f'rule = "{terms.rule}" with calibration_set = "{terms.calibration_set}"'
         raise ConfigError(
-            found=f'[conformal] rule = "EdgeEx" with calibration_set = "{terms.calibration_set}"',
+            found=f"[conformal] {conflict}",
             needed="weights that fit how nodes were sampled: 1 / degree is right for ends of "
             "sampled edges, and nodes join the calibration as they are labelled",
             next_step='set [conformal] rule = "auto", or calibration_set = "frozen"',
         )
-    if terms.rule == "EdgeEx" and terms.weights == "shift":
+    if terms.weights == "shift" and not terms.rule_kind.allows_shift_weights:
         raise ConfigError(
-            found='[conformal] weights = "shift" with rule = "EdgeEx"',
+            found=f'[conformal] weights = "shift" with rule = "{terms.rule}"',
             needed="one kind of weights: both are made from degrees, and 1 / degree aims at "
             "another choice of nodes",
             next_step='set [conformal] rule = "auto", or weights = "none"',
         )
-    if terms.weights == "shift" and terms.promise != "marginal":
+    if terms.weights == "shift" and terms.promise_kind.divides_nodes:
         raise ConfigError(
             found=f'[conformal] weights = "shift" with promise = "{terms.promise}"',
             needed="a promise for all nodes together: weights by degree take the place of the "
-            "strata that classes and groups are judged in",
+            "strata that classes and groups are calibrated in",
             next_step='set [conformal] weights = "none", or promise = "marginal"',
         )
 
 
 def calibration_warnings(terms: PromiseTerms) -> list[tuple[str, str]]:
-    """Return ways to calibrate that keep less than one could have: what is so, and what to do.
+    """Return warnings on ways to calibrate that promise less than possible, and what to do.
 
     >>> from ringfence.jobs.project.promise import FIRST_TERMS
     >>> calibration_warnings(FIRST_TERMS)
     []
     """
-    if terms.calibration_set == "frozen" and terms.adapt:
+    if terms.adapt and not terms.calibration_kind.uses_recent_labels:
         return [
             (
                 "an adaptive level on a frozen calibration set follows change more slowly than on "
@@ -80,10 +82,10 @@ def calibration_warnings(terms: PromiseTerms) -> list[tuple[str, str]]:
 def require_promised_classes(
     settings: ConformalSettings, terms: PromiseTerms, classes: Sequence[str]
 ) -> None:
-    """Refuse an alpha of a class that the model does not have, and alphas that nothing asks for."""
+    """Refuse alphas of classes that the model does not have, and alphas that no promise uses."""
     if not settings.classes:
         return
-    if terms.promise != "class":
+    if not terms.promise_kind.per_class:
         raise ConfigError(
             found=f'[conformal.classes] with the promise "{terms.promise}", which the model keeps',
             needed='promise = "class" in [conformal]: it is what alphas of single classes belong '
@@ -102,7 +104,7 @@ def require_promised_classes(
 
 def require_calibration_of_all(terms: PromiseTerms, manifest: Mapping[str, Any]) -> None:
     """Refuse a promise for all nodes together where rare classes gave more nodes to calibration."""
-    if terms.promise == "class" or not manifest.get("calibration_shares"):
+    if terms.promise_kind.per_class or not manifest.get("calibration_shares"):
         return
     raise ConfigError(
         found=f'[conformal] promise = "{terms.promise}" with a model that was trained for a '
@@ -116,7 +118,7 @@ def require_calibration_of_all(terms: PromiseTerms, manifest: Mapping[str, Any])
 
 def require_group(terms: PromiseTerms, class_property: str) -> None:
     """Refuse groups that are the classes: a node's own class is not known when it is evaluated."""
-    if terms.promise == "group" and terms.group == class_property:
+    if terms.promise_kind.needs_group and terms.group == class_property:
         raise ConfigError(
             found=f'[conformal] group = "{terms.group}", which is [graph] class_property too',
             needed="a property that nodes have before their class is known",

@@ -2,32 +2,35 @@
 
 One process at a time writes for a project. It holds the lease, makes sure that the audit store is
 the one that the graph was written from, finishes runs that a crash left decided, does its work, and
-lets the graph remember the audit chain's newest entry.
+stores the audit chain's newest entry in the graph (the anchor).
 
     with write_session(workspace, progress) as session:
         runs.decide(session.writer, decision)
 
-`lease_session` is the part of it that leaves both stores as they are: for a preview, and for a
-migration, before which the rest would not find its tables.
+`lease_session` is the part that leaves both stores as they are: for a preview, and for a migration,
+before which the tables of the rest do not exist.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import StoreError
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.connector.neo4j.write import fence, prediction_sets
+from ringfence.connector.neo4j.write import coverage_audits, fence, prediction_sets
 from ringfence.connector.neo4j.write.fence import Anchor
-from ringfence.connector.store import chain, runs
+from ringfence.connector.progress import Progress
+from ringfence.connector.store import chain, coverage, runs
+from ringfence.connector.store.audit_chain.signature import recorded_key
 from ringfence.connector.store.lease import Lease, heartbeat
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.project.apply import recover
 from ringfence.jobs.project.folders import move_old_files
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.apply import recover
+
+AUDITED_MARK = '"kind":"audited"'  # canonical JSON: no text inside a body can look like this
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +42,24 @@ class Session:
 
 
 @contextmanager
-def write_session(workspace: Workspace, progress: Progress) -> Iterator[Session]:
+def write_session(
+    workspace: Workspace,
+    progress: Progress,
+    require: Callable[[Workspace], None] = lambda _workspace: None,
+) -> Iterator[Session]:
     """Hold the right to write to both stores, which agree when the block begins.
 
-    Where the block raises, the chain's newest entry is left to the next session to remember.
+    `require` raises where the verb can't do its work: it is called before the lease is taken. If
+    the block raises, storing the anchor is left to the next session.
     """
     workspace.require_migrated()
+    require(workspace)
     with lease_session(workspace) as held:
         move_old_files(workspace.settings.engine.folder, workspace.project, workspace.store)
         writer = workspace.writer_with(held)
-        yield Session(writer, recover(workspace, writer, progress))
+        recovered = recover(workspace, writer, progress)
+        finish_earlier_entries(workspace, writer)
+        yield Session(writer, recovered)
         anchor_newest_entry(workspace, held)
 
 
@@ -90,10 +101,10 @@ def refuse_older_store(workspace: Workspace, held: Lease) -> None:
 
 
 def _refuse_other_chain(workspace: Workspace) -> None:
-    """Refuse a chain that lacks the entry which the graph remembers, or has another one there.
+    """Refuse a chain that lacks the entry in the graph's anchor, or has another one there.
 
-    The graph's memory is written after the entry, so it is never ahead of the store that it is
-    about: a store that lacks the entry is older, or was cut off, emptied or rewritten.
+    The anchor is written after the entry, so it is never ahead of its store: a store that lacks the
+    entry is older, or was truncated, emptied or rewritten.
     """
     remembered = fence.read_anchor(workspace.graph, workspace.project)
     if remembered is None:
@@ -112,10 +123,36 @@ def _refuse_other_chain(workspace: Workspace) -> None:
     )
 
 
+def finish_earlier_entries(workspace: Workspace, writer: Writer) -> None:
+    """Bring to the graph what sessions before this one left in SQL: coverage, then the anchor.
+
+    An anchor that lacks entries of a session before the newest was set back: `verify` names it.
+    """
+    remembered = fence.read_anchor(workspace.graph, workspace.project)
+    anchored = 0 if remembered is None else remembered.n
+    with workspace.store.reading() as connection:
+        newest = chain.newest_entry(connection, workspace.project)
+        if newest is None or newest.n <= anchored or not chain.fits(newest, writer.key):
+            return
+        audited = chain.newest_containing(connection, workspace.project, AUDITED_MARK, anchored)
+    if audited is not None:
+        rows = coverage.stored(workspace.store, workspace.project)
+        coverage_audits.write_coverage(workspace.graph, writer.lease, rows)
+    anchor_newest_entry(workspace, writer.lease)
+
+
 def anchor_newest_entry(workspace: Workspace, held: Lease) -> None:
-    """Let the graph remember the audit chain's newest entry, unless it does already."""
+    """Store the audit chain's newest entry in the graph (the anchor), unless it is there.
+
+    The public key that packs are signed with stands beside it; entries that the anchor covers
+    already are not searched for it again.
+    """
+    remembered = fence.read_anchor(workspace.graph, workspace.project)
+    before = Anchor(0, "") if remembered is None else remembered
     with workspace.store.reading() as connection:
         head = chain.head(connection, workspace.project)
-    remembered = fence.read_anchor(workspace.graph, workspace.project)
-    if head is not None and (remembered is None or remembered.n < head[0]):
-        fence.write_anchor(workspace.graph, held, Anchor(*head))
+        if head is None or (remembered is not None and head[0] <= before.n):
+            return
+        key = recorded_key(connection, workspace.project, before.n)
+    public = before.public_key if key is None else key.public
+    fence.write_anchor(workspace.graph, held, Anchor(*head, public))

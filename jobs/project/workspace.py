@@ -12,24 +12,27 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ringfence.connector.errors import FolderError
-from ringfence.connector.mapping import GraphMapping, TypedMapping
-from ringfence.connector.neo4j.driver import Graph, connect
+from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.neo4j.access.login import ClientCertificateFiles, Login
+from ringfence.connector.neo4j.driver import RETRY_SECONDS, Graph, log_in
 from ringfence.connector.neo4j.embedded import ServerInfo, find_running, running
-from ringfence.connector.neo4j.embedded.jars import Progress
+from ringfence.connector.neo4j.embedded.jars import ServerProgress
 from ringfence.connector.neo4j.migrate import require_graph
-from ringfence.connector.neo4j.read.sync import GraphReader
-from ringfence.connector.neo4j.read.sync import Progress as ReadProgress
-from ringfence.connector.neo4j.read.typed.reader import TypedReader
+from ringfence.connector.neo4j.read.reader import GraphReader
+from ringfence.connector.progress import Progress
+from ringfence.connector.store.audit_chain.actor import describe_actor
+from ringfence.connector.store.audit_chain.keys import KeySource, current_key, settle_next_key
+from ringfence.connector.store.audit_chain.signature import SigningKeys, recorded_key
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.first_seen import find_first_seen
 from ringfence.connector.store.lease import Lease, acquire, release, renew
 from ringfence.connector.store.migrate import require_sql
-from ringfence.connector.store.trail.keys import KeySource, current_key, settle_next_key
 from ringfence.connector.store.writer import Writer
-from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.engines.registry import hold_engines
+from ringfence.jobs.config.settings import Neo4jSettings, Settings
 from ringfence.jobs.project.audit_store import key_source, open_audit, secret_text
 from ringfence.jobs.project.folders import MIRROR, MODELS, SHADOW_TABLES, TABLES, project_folder
+from ringfence.jobs.project.same_database import require_same_database
+from ringfence.jobs.project.shared_resources import hold_resources
 
 DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO)
 
@@ -50,7 +53,7 @@ class Workspace:
 
     @property
     def folder(self) -> Path:
-        """Folder of what belongs to this project alone."""
+        """Folder of what belongs only to this project."""
         return project_folder(self.settings.engine.folder, self.project)
 
     @property
@@ -73,7 +76,7 @@ class Workspace:
         """Folder of what the forward pass of a candidate keeps between runs."""
         return self.folder / SHADOW_TABLES
 
-    def reader(self, progress: ReadProgress) -> GraphReader:
+    def reader(self, progress: Progress) -> GraphReader:
         """Return how this project reads its graph."""
         engine = self.settings.engine
         return GraphReader(
@@ -84,20 +87,8 @@ class Workspace:
             engine.overlap_seconds,
             progress,
             check_nodes=engine.check_nodes,
-        )
-
-    def typed_reader(self, mapping: TypedMapping, progress: ReadProgress) -> TypedReader:
-        """Return how this project reads the several labels of its mapping."""
-        engine = self.settings.engine
-        return TypedReader(
-            self.graph,
-            mapping,
-            self.mirror,
-            engine.read_rows,
-            engine.overlap_seconds,
-            progress,
-            check_nodes=engine.check_nodes,
             first_seen=lambda keys: find_first_seen(self.store, self.project, keys),
+            writer=describe_actor(),
         )
 
     @contextmanager
@@ -122,13 +113,14 @@ class Workspace:
 
     @contextmanager
     def writer(self) -> Iterator[Writer]:
-        """Hold the lease and the chain's key alone; commands open a `session.write_session`."""
+        """Hold just the lease and the chain's key; commands open a `session.write_session`."""
         with self.lease() as held:
             yield self.writer_with(held)
 
     def writer_with(self, held: Lease) -> Writer:
-        """Return who writes under a held lease; an interrupted rotation is settled first."""
+        """Return the writer under a held lease; an interrupted rotation is settled first."""
         source = self.key_source
+        self.settle_signing_key()
         with self.store.reading() as connection:
             settle_next_key(connection, self.project, source)
             return Writer(self.store, held, current_key(connection, self.project, source))
@@ -138,19 +130,31 @@ class Workspace:
         """Where the audit chain's key may be."""
         return key_source(self.settings)
 
+    @property
+    def signing_keys(self) -> SigningKeys:
+        """Where the key is that packs are signed with."""
+        return SigningKeys(self.folder)
+
+    def settle_signing_key(self) -> None:
+        """Finish or undo an interrupted rotation of the signing key; the caller holds the lease."""
+        if self.signing_keys.next_file.exists():
+            with self.store.reading() as connection:
+                self.signing_keys.settle(recorded_key(connection, self.project))
+
     def require_migrated(self) -> None:
-        """Raise unless both stores are at this code's version."""
+        """Raise unless both stores are at this code's version, and the graph is the project's."""
         require_sql(self.store)
+        require_same_database(self.graph, self.store, self.project)
         require_graph(self.graph)
 
 
 @contextmanager
 def open_workspace(
-    settings: Settings, download: Callable[[Progress], None] | None = None
+    settings: Settings, download: Callable[[ServerProgress], None] | None = None
 ) -> Iterator[Workspace]:
     """Open graph and store; an embedded server that isn't running yet runs for the block."""
     with ExitStack() as stack:
-        stack.enter_context(hold_engines())
+        stack.enter_context(hold_resources())
         graph = stack.enter_context(open_graph(settings, download))
         store = stack.enter_context(open_audit(settings))
         yield Workspace(settings, settings.mapping(), graph, store)
@@ -158,25 +162,46 @@ def open_workspace(
 
 @contextmanager
 def open_graph(
-    settings: Settings, download: Callable[[Progress], None] | None = None
+    settings: Settings,
+    download: Callable[[ServerProgress], None] | None = None,
+    retry_seconds: float = RETRY_SECONDS,
 ) -> Iterator[Graph]:
-    """Connect to the configured server, or to the project's embedded one."""
+    """Connect to the configured server, or to the project's embedded one.
+
+    `retry_seconds` is for how long a server that does not answer is asked again.
+    """
     neo4j = settings.neo4j
     with ExitStack() as stack:
         if neo4j.uri == "embedded":
             server = stack.enter_context(_embedded(settings.engine.folder / "neo4j", download))
-            graph = connect(server.uri, server.user, server.password, neo4j.database, neo4j.tls)
+            uri, login = server.uri, Login(server.user, server.password)
         else:
-            password = secret_text(neo4j.password)
-            graph = connect(neo4j.uri, neo4j.user, password, neo4j.database, neo4j.tls)
+            uri, login = neo4j.uri, login_of(neo4j)
+        graph = log_in(uri, login, neo4j.database, neo4j.tls, retry_seconds)
         stack.callback(graph.close)
         yield graph
 
 
+def login_of(neo4j: Neo4jSettings) -> Login:
+    """Return how the settings say to log in."""
+    certificate = ClientCertificateFiles(
+        neo4j.client_certificate, neo4j.client_key or None, secret_text(neo4j.client_key_password)
+    )
+    return Login(
+        neo4j.user,
+        secret_text(neo4j.password),
+        neo4j.auth,
+        secret_text(neo4j.token),
+        certificate if neo4j.client_certificate else None,
+    )
+
+
 @contextmanager
-def _embedded(folder: Path, download: Callable[[Progress], None] | None) -> Iterator[ServerInfo]:
-    if found := find_running(folder):
-        yield found
+def _embedded(
+    folder: Path, download: Callable[[ServerProgress], None] | None
+) -> Iterator[ServerInfo]:
+    if server := find_running(folder):
+        yield server
         return
     with running(folder, progress=download) as server:
         yield server

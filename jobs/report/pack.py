@@ -1,49 +1,72 @@
-"""`ringfence report --pack`: the whole audit as one archive, for a regulator or a model-risk team.
+"""`ringfence report --pack`: the audit as one archive, for a regulator or a model-risk team.
 
-Everything comes from the audit store and the configuration; secrets are in neither. Equal content
-gives equal bytes: entries are sorted, carry no time of writing, and pages say up to when the record
-reaches in place of when they were written. `manifest.json` has the SHA-256 of every file.
+Everything comes from the audit store and the configuration; secrets are in neither. Rows go from
+SQL into the archive block by block. Equal content gives equal bytes: members carry no time of
+writing, and pages say how far the record reaches instead of when they were written. `SHA256SUMS`
+has the hash of every file, and `verify_pack.py` checks the pack without anything of ours.
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 import os
-import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from ringfence import __version__
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.files import PRIVATE
+from ringfence.connector.files import write_atomically
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store import migrate
+from ringfence.connector.store.audit_chain.integrity import record_snapshot
+from ringfence.connector.store.audit_chain.key_salt import read_salt, salt_id
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.queries.period import PeriodRun, count_period
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.connector.store.retention.removals import Removal
-from ringfence.connector.store.trail.integrity import record_snapshot
 from ringfence.connector.times import format_time
-from ringfence.jobs.config.settings import SECRETS, Settings
+from ringfence.jobs.config.settings import SECRET_FIELDS, Settings
 from ringfence.jobs.integrity.chain_check import chain_words
 from ringfence.jobs.integrity.record_check import find_edits
 from ringfence.jobs.lifecycle.card import describe_use, read_card
 from ringfence.jobs.lifecycle.card_page import as_html, as_json, as_markdown
 from ringfence.jobs.project.audit_store import key_source, open_audit
+from ringfence.jobs.report.pack_archive import SUMS_FILE, PackArchive, hash_file, new_archive
 from ringfence.jobs.report.pack_index import PackFacts, index_page
+from ringfence.jobs.report.pack_rows import (
+    ChainEnd,
+    plain_name,
+    salted_name,
+    withhold_words,
+    write_chain,
+    write_groups,
+    write_labels,
+    write_predictions,
+)
+from ringfence.jobs.report.pack_signature import Signer, find_signer, write_signature
+from ringfence.jobs.report.period import Period, runs_of_period
 from ringfence.jobs.report.write import require_templates
 from ringfence.jobs.views.tables import TABLES, as_csv
 
-NO_TIME = (1980, 1, 1, 0, 0, 0)  # of every entry: the earliest that the format can say
 MAX_PROBLEMS = 1_000
+SCRIPT = "verify_pack.py"
+MANIFEST = "manifest.json"
+TABLES_WITH_KEYS = ("quarantine", "corrections", "chain")  # left out where keys are salted
 
 
 @dataclass(frozen=True, slots=True)
 class PackFile:
-    """What `ringfence report --pack` wrote; `sound` is None where the chain's key is elsewhere."""
+    """What `ringfence report --pack` wrote; `sound` is None where the chain's key is elsewhere.
+
+    `salt_file` is where the salt is that must be handed over apart; None with plain keys.
+    `signed_by` is the public key, `time_stamp` the authority; None without.
+    """
 
     path: str
     files: int
@@ -51,9 +74,78 @@ class PackFile:
     sha256: str
     sound: bool | None
     verification: str
+    period: str
+    runs: int
+    predictions: int
+    salt_file: str | None
+    signed_by: str | None
+    time_stamp: str | None
 
 
-def run_pack(settings: Settings, path: Path) -> PackFile:
+@dataclass(frozen=True, slots=True)
+class PackRequest:
+    """What a pack shall have: the runs of which period, keys as they are or salted hashes.
+
+    It is signed where the project has a signing key, unless it shall be `unsigned`; `authority` is
+    the address of who shall stamp it with the time.
+    """
+
+    period: Period = field(default_factory=Period)
+    salted_keys: bool = False
+    unsigned: bool = False
+    authority: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    """What the check of the record found when the archive was made; `sound` is None without key."""
+
+    sound: bool | None
+    sentence: str
+    problems: Sequence[str]
+    not_compared: str = (
+        "the graph: ringfence verify compares it too; the random number u of each node: it follows "
+        "from the seed key, which is in no pack and whose digest is in the model cards"
+    )
+
+    def without_keys(self) -> Verification:
+        """Return the same without the sentences that may name nodes."""
+        if not self.problems:
+            return self
+        count = f"CHANGED: {len(self.problems):,} differences; to see them: ringfence verify"
+        return replace(self, sentence=count, problems=[count])
+
+
+@dataclass(frozen=True, slots=True)
+class _Making:
+    """A pack that is being written, from a store in which all queries see one state."""
+
+    archive: PackArchive
+    store: Store
+    settings: Settings
+    request: PackRequest
+    runs: Sequence[PeriodRun]
+    salt: bytes | None
+    verification: Verification
+    signer: Signer | None
+
+    @property
+    def project(self) -> str:
+        return self.settings.project
+
+    def queries(self) -> ProjectQueries:
+        """Return the project's queries, with histories of the period alone."""
+        every = ProjectQueries(self.store, self.project).unlimited()
+        period = self.request.period
+        return every if period.is_whole else every.within(period.from_ns, period.until_ns)
+
+
+def run_pack(
+    settings: Settings,
+    path: Path,
+    request: PackRequest = PackRequest(),  # noqa: B008 - frozen
+    progress: Progress = no_progress,
+) -> PackFile:
     """Write the archive; a file of that name is replaced once the new one is whole."""
     require_templates()
     if path.is_dir() or not path.parent.is_dir():
@@ -62,96 +154,132 @@ def run_pack(settings: Settings, path: Path) -> PackFile:
             needed="the name of a file in a folder that exists",
             next_step="ringfence report --pack audit.zip",
         )
+    if request.unsigned and request.authority is not None:
+        raise ConfigError(
+            found="--unsigned together with --time-stamp",
+            needed="a signed head that the authority can stamp",
+            next_step="ringfence report --pack audit.zip --time-stamp https://…",
+        )
     with open_audit(settings) as store:
         migrate.require_sql(store)
-        queries = ProjectQueries(store, settings.project).unlimited()
-        verification = verify_record(queries, settings)
-        files = pack_files(queries, settings, verification)
-    blob = zip_bytes(files)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        partial.touch(mode=PRIVATE)
-        partial.write_bytes(blob)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        with store.at_one_moment() as held:
+            runs = runs_of_period(held, settings.project, request.period)
+            salt = _read_salt(held, settings.project) if request.salted_keys else None
+            signer = None if request.unsigned else find_signer(held, settings, request.authority)
+            progress("record compared with the chain", 0, 0)
+            verification = verify_record(ProjectQueries(held, settings.project), settings)
+            if request.salted_keys:
+                verification = verification.without_keys()
+            with new_archive(path) as archive:
+                making = _Making(archive, held, settings, request, runs, salt, verification, signer)
+                predictions = write_pack(making, path, progress)
+    salt_file = None if salt is None else _write_salt(path, salt)
     return PackFile(
         str(path),
-        len(files),
-        len(blob),
-        hashlib.sha256(blob).hexdigest(),
-        verification["sound"],
-        verification["sentence"],
+        len(archive.sums),
+        path.stat().st_size,
+        hash_file(path),
+        verification.sound,
+        verification.sentence,
+        request.period.sentence,
+        len(runs),
+        predictions,
+        salt_file,
+        None if signer is None else signer.key.public,
+        None if signer is None else signer.authority,
     )
 
 
-def pack_files(
-    queries: ProjectQueries, settings: Settings, verification: Mapping[str, Any]
-) -> dict[str, bytes]:
-    """Return every file of the archive by its name."""
+def write_pack(making: _Making, path: Path, progress: Progress) -> int:
+    """Write every file of the archive; return how many predictions it has."""
+    archive, project = making.archive, making.project
+    name_of = plain_name if making.salt is None else salted_name(making.salt)
+    since_ns = min((decided.decided_ns for decided in making.runs), default=0)
+    scratch = path.with_name(f".{path.name}.{os.getpid()}.parquet.tmp")
+    store, runs = making.store, making.runs
+    end = write_chain(archive, store, project, withhold=making.salt is not None)
+    try:
+        predictions = write_predictions(archive, store, project, runs, name_of, scratch, progress)
+    finally:
+        scratch.unlink(missing_ok=True)
+    write_labels(archive, store, project, since_ns, name_of)
+    write_groups(archive, store, project, runs, name_of)
+    with store.reading() as connection:
+        rows = count_period(connection, project, runs)
+    coverage = {
+        "period": making.request.period.as_json(),
+        "counted": "nodes of the runs decided in the period, at each run's first alpha, with the "
+        "classes that were known when the pack was made",
+        "rows": [row.as_json() for row in rows],
+    }
+    archive.add_text("coverage.json", _json(coverage))
+    _write_documents(making, end)
+    archive.add_text(MANIFEST, _json(_manifest(making, end)))
+    sums = archive.sums_text()
+    archive.add_text(SUMS_FILE, sums)
+    if making.signer is not None:
+        write_signature(archive, project, end, sums, making.signer)
+    return predictions
+
+
+def _write_documents(making: _Making, end: ChainEnd) -> None:
+    """Write what people read: pages, tables, cards, configuration, promotions, the script."""
     from ringfence.jobs.report.page import html
 
-    until_ns = last_entry_ns(queries)
-    cards = [read_card(queries.store, queries.project, model.version) for model in queries.models()]
-    files = {
-        "report.html": html(queries, verification["sentence"], until_ns, of_record=True),
-        "configuration.json": _json(open_settings(settings)),
-        "promotions.json": _json(_promotions(queries)),
-        "verification.json": _json(verification),
-        "chain.jsonl": "".join(
-            json.dumps(as_row(entry), ensure_ascii=True) + "\n" for entry in queries.whole_chain()
-        ),
-        **{f"tables/{name}.csv": as_csv(view.read(queries)) for name, view in TABLES.items()},
-    }
-    for card in cards:
+    archive, queries, settings = making.archive, making.queries(), making.settings
+    left_out = TABLES_WITH_KEYS if making.salt is not None else ()
+    without = (*left_out, "alarms") if left_out else ()  # what verifications found names nodes
+    page = html(
+        queries, making.verification.sentence, end.until_ns, of_record=True, without=without
+    )
+    archive.add_text("report.html", page)
+    archive.add_text("configuration.json", _json(open_settings(settings)))
+    archive.add_text("promotions.json", _json(_promotions(queries)))
+    archive.add_text("verification.json", _json(asdict(making.verification)))
+    for name, view in TABLES.items():
+        if name not in left_out:
+            table = view.read(queries)
+            shown = table if making.salt is None else withhold_words(table)
+            archive.add_text(f"tables/{name}.csv", as_csv(shown))
+    models = queries.models()
+    for model in models:
+        card = read_card(queries.store, queries.project, model.version)
         front = f"model-cards/{card.version}"
-        files |= {
-            f"{front}.html": as_html(card),
-            f"{front}.md": as_markdown(card),
-            f"{front}.json": as_json(card),
-        }
+        archive.add_text(f"{front}.html", as_html(card))
+        archive.add_text(f"{front}.md", as_markdown(card))
+        archive.add_text(f"{front}.json", as_json(card))
+    script = files("ringfence.jobs.report").joinpath(SCRIPT)
+    archive.add_text(SCRIPT, script.read_text(encoding="utf-8"))
     facts = PackFacts(
         queries.project,
         settings.audit.retention_days,
-        first_entry_ns(queries),
-        until_ns,
-        len(cards),
-        str(verification["sentence"]),
+        end.first_ns,
+        end.until_ns,
+        len(models),
+        making.verification.sentence,
         settings.audit.keep_days,
         describe_removals(queries.removals()),
+        f"Predictions and coverage of {len(making.runs):,} runs, decided "
+        f"{making.request.period.sentence}.",
     )
-    files["index.html"] = index_page(facts, sorted(files))
-    packed = {name: text.encode() for name, text in files.items()}
-    packed["manifest.json"] = _json(_manifest(queries, packed, until_ns)).encode()
-    return packed
+    signature = set() if making.signer is None else making.signer.files
+    names = sorted({*archive.sums, MANIFEST, SUMS_FILE} | signature)
+    archive.add_text("index.html", index_page(facts, names))
 
 
-def zip_bytes(files: Mapping[str, bytes]) -> bytes:
-    """Return the archive; the same files give the same bytes."""
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-        for name in sorted(files):
-            entry = zipfile.ZipInfo(name, NO_TIME)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = PRIVATE << 16
-            entry.create_system = 3  # as on every system: Unix
-            archive.writestr(entry, files[name])
-    return out.getvalue()
-
-
-def open_settings(settings: Settings) -> dict[str, Any]:
+def open_settings(settings: Settings) -> JsonObject:
     """Return the configuration without secrets; addresses lose what may be one.
 
     A webhook's path often is a secret, and a URL may hold a password although it should not.
     """
-    body = settings.model_dump(mode="json", exclude=SECRETS)
+    body = settings.model_dump(mode="json", exclude=SECRET_FIELDS)
     body["alarms"]["webhook"] = _host_alone(body["alarms"]["webhook"])
     body["audit"]["url"] = _without_password(body["audit"]["url"])
     body["neo4j"]["uri"] = _without_password(body["neo4j"]["uri"])
     return body
 
 
-def verify_record(queries: ProjectQueries, settings: Settings) -> dict[str, Any]:
+def verify_record(queries: ProjectQueries, settings: Settings) -> Verification:
     """Compare every row of the audit store with the chain, as `ringfence verify` does."""
     sound, sentence = chain_words(queries, settings)
     problems: list[str] = []
@@ -168,12 +296,7 @@ def verify_record(queries: ProjectQueries, settings: Settings) -> dict[str, Any]
         sentence = f"CHANGED: {problems[0]}" + (
             f" and {len(problems) - 1} more" if len(problems) > 1 else ""
         )
-    return {
-        "sound": sound,
-        "sentence": sentence,
-        "problems": problems[:MAX_PROBLEMS],
-        "not_compared": "the graph: ringfence verify compares it too",
-    }
+    return Verification(sound, sentence, problems[:MAX_PROBLEMS])
 
 
 def describe_removals(removals: Sequence[Removal]) -> str:
@@ -184,51 +307,60 @@ def describe_removals(removals: Sequence[Removal]) -> str:
     """
     if not removals:
         return ""
-    seqs = [one.seq for one in removals]
+    seqs = [removal.seq for removal in removals]
     which = f"run {seqs[0]}" if len(seqs) == 1 else f"runs {min(seqs)} to {max(seqs)}"
     return (
-        f"Details of {sum(one.nodes for one in removals):,} nodes of {len(seqs):,} "
+        f"Details of {sum(removal.nodes for removal in removals):,} nodes of {len(seqs):,} "
         f"run{'s' if len(seqs) > 1 else ''} ({which}) were removed, the last of them "
-        f"{format_time(max(one.at_ns for one in removals))}."
+        f"{format_time(max(removal.at_ns for removal in removals))}."
     )
 
 
-def first_entry_ns(queries: ProjectQueries) -> int | None:
-    """Return the time of the first chain entry that has one."""
-    return next((at for entry in queries.whole_chain() if (at := _entry_ns(entry.facts))), None)
-
-
-def last_entry_ns(queries: ProjectQueries) -> int:
-    """Return the time of the newest chain entry that has one; 0 where there is none."""
-    times = [at for entry in queries.whole_chain() if (at := _entry_ns(entry.facts))]
-    return max(times, default=0)
-
-
-def _entry_ns(facts: Mapping[str, Any]) -> int | None:
-    for name in ("at_ns", "decided_ns", "audited_ns", "trained_ns"):
-        if isinstance(facts.get(name), int):
-            return int(facts[name])
-    return None
-
-
-def _promotions(queries: ProjectQueries) -> list[dict[str, Any]]:
+def _promotions(queries: ProjectQueries) -> list[JsonObject]:
     return [
-        as_row(one) | {"at": format_time(one.at_ns), "words": describe_use(one.reason, one.actor)}
-        for one in queries.activations()
+        as_row(activation)
+        | {
+            "at": format_time(activation.at_ns),
+            "words": describe_use(activation.reason, activation.actor),
+        }
+        for activation in queries.activations()
     ]
 
 
-def _manifest(queries: ProjectQueries, files: Mapping[str, bytes], until_ns: int) -> dict[str, Any]:
-    chain = queries.whole_chain()
+def _manifest(making: _Making, end: ChainEnd) -> JsonObject:
     return {
-        "project": queries.project,
+        "project": making.project,
         "software": f"ringfence {__version__}",
-        "record_until": format_time(until_ns) if until_ns else None,
-        "chain": {"entries": len(chain), "hash": chain[-1].hash if chain else None},
-        "files": {
-            name: hashlib.sha256(content).hexdigest() for name, content in sorted(files.items())
+        "record_until": format_time(end.until_ns) if end.until_ns else None,
+        "period": making.request.period.as_json(),
+        "runs": [decided.seq for decided in making.runs],
+        "keys": "plain" if making.salt is None else "salted",
+        "salt": None if making.salt is None else salt_id(making.salt),
+        "chain": {
+            "entries": end.entries,
+            "hash": end.hmac or None,
+            "chain_sha256": end.keyless or None,
         },
+        "files": dict(sorted(making.archive.sums.items())),
     }
+
+
+def _read_salt(store: Store, project: str) -> bytes:
+    with store.reading() as connection:
+        salt = read_salt(connection, project)
+    if salt is None:
+        raise ConfigError(
+            found="--salted-keys, but no run on record was decided by a version that salts keys",
+            needed="a run of this version, with which the salt is made",
+            next_step="ringfence score",
+        )
+    return salt
+
+
+def _write_salt(path: Path, salt: bytes) -> str:
+    salt_file = path.with_suffix(".salt")
+    write_atomically(salt_file, f"{salt.decode()}\n")
+    return str(salt_file)
 
 
 def _json(value: Any) -> str:

@@ -15,9 +15,10 @@ DAY_NS = 86_400 * NANOSECONDS
 
 @dataclass(frozen=True, slots=True)
 class PackFacts:
-    """What the page says of a project: retention, the record's span, models, verification.
+    """The page's facts about a project: retention, the record's span, models, verification.
 
-    `keep_days` and `retention_days` are settings, `removals` says in words what retention removed.
+    `keep_days` and `retention_days` are settings, `removals` says in words what retention removed,
+    `period` which runs the pack is about.
     """
 
     project: str
@@ -28,6 +29,7 @@ class PackFacts:
     verification: str
     keep_days: float = 0.0
     removals: str = ""
+    period: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ QUESTIONS: tuple[Question, ...] = (
         ("verification.json", "manifest.json"),
     ),
     Question(
+        "Can it be checked without trust in whoever made it?",
+        "Yes: python3 verify_pack.py with the name of this archive. It needs nothing of ringfence. "
+        "It compares every file, the chain, the predictions and the classes that became known, and "
+        "counts coverage again.",
+        ("verify_pack.py", "SHA256SUMS", "predictions.jsonl.gz", "labels.jsonl.gz", "chain.jsonl"),
+    ),
+    Question(
         "Who decided what, when and why?",
         "Which model version was in use since when, by whom and for which reason; who wrote each "
         "chain entry. A set itself is decided by a rule, at once for all nodes of a run; people "
@@ -66,6 +75,7 @@ QUESTIONS: tuple[Question, ...] = (
         "the law that coverage follows where all is well; accuracy of each model with intervals.",
         (
             "report.html",
+            "coverage.json",
             "tables/coverage-run.csv",
             "tables/coverage-total.csv",
             "tables/classes.csv",
@@ -77,6 +87,13 @@ QUESTIONS: tuple[Question, ...] = (
         "What are its limits, and on what was it trained?",
         "Each model's card: data and time span, classes and their counts, promise, known limits, "
         "drift since.",
+        ("model-cards/",),
+    ),
+    Question(
+        "Can the random part of a set be guessed or chosen?",
+        "Each node has one random number, a keyed hash of its key. The seed key is in no pack; the "
+        "digest in each model's card names it. Whoever is given the key can recompute every number "
+        "(docs/audit.md); without it nobody can.",
         ("model-cards/",),
     ),
     Question(
@@ -116,21 +133,21 @@ def index_page(facts: PackFacts, files: Sequence[str]) -> str:
     title = escape(f"Audit pack of project {facts.project}")
     until = format_time(facts.until_ns) if facts.until_ns else "no entry yet"
     rows = "\n".join(
-        f"<tr><th scope=row>{escape(one.ask)}</th><td>{escape(one.answer)}<br>"
-        f"{_links(one.files, files)}</td></tr>"
-        for one in QUESTIONS
+        f"<tr><th scope=row>{escape(question.ask)}</th><td>{escape(question.answer)}<br>"
+        f"{_links(question.files, files)}</td></tr>"
+        for question in QUESTIONS
     )
     listed = "\n".join(f'<li><a href="{escape(name)}">{escape(name)}</a></li>' for name in files)
     return (
         f"<!doctype html>\n<html lang=en>\n<meta charset=utf-8>\n<title>{title}</title>\n"
         f'<meta name=viewport content="width=device-width">\n<style>{STYLE}</style>\n'
         f"<h1>{title}</h1>\n<p>The record up to {escape(until)}, {facts.models} model versions, "
-        f"written by ringfence {escape(__version__)}.</p>\n"
+        f"written by ringfence {escape(__version__)}. {escape(facts.period)}</p>\n"
         f"<p>{escape(facts.verification)}</p>\n"
         f"<h2>Where each question is answered</h2>\n<table>\n{rows}\n"
         f"<tr><th scope=row>How long is it kept?</th><td>{escape(describe_retention(facts))}</td>"
         f"</tr>\n</table>\n<h2>All files</h2>\n<ul>\n{listed}\n</ul>\n"
-        "<p>manifest.json has the SHA-256 of every other file.</p>\n</html>\n"
+        "<p>SHA256SUMS has the SHA-256 of every other file.</p>\n</html>\n"
     )
 
 
@@ -162,10 +179,8 @@ def describe_retention(facts: PackFacts) -> str:
 def _links(wanted: Sequence[str], files: Sequence[str]) -> str:
     names = [
         name
-        for one in wanted
+        for path in wanted
         for name in files
-        if name == one or (one.endswith("/") and name.startswith(one) and name.endswith(".html"))
+        if name == path or (path.endswith("/") and name.startswith(path) and name.endswith(".html"))
     ]
-    if "manifest.json" in wanted:
-        names.append("manifest.json")
     return ", ".join(f'<a href="{escape(name)}">{escape(name)}</a>' for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from importlib.resources import files
 from typing import Any
 
@@ -27,11 +28,18 @@ NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift",
 
 
 def html(
-    queries: ProjectQueries, chain_sentence: str, now_ns: int, *, of_record: bool = False
+    queries: ProjectQueries,
+    chain_sentence: str,
+    now_ns: int,
+    *,
+    of_record: bool = False,
+    without: Collection[str] = (),
+    period: Table | None = None,
 ) -> str:
     """Return the whole page.
 
     `of_record`: `now_ns` is the end of the record, and the page does not say when it was written.
+    `without` are tables that are left out; `period` is a table that comes first.
     """
     env = Environment(
         loader=PackageLoader("ringfence.jobs.report"),
@@ -54,7 +62,10 @@ def html(
         counts=queries.counts(),
         chain=chain_sentence,
         figures=pictures(queries),
-        tables=[_short(TABLES[name].read(queries)) for name in NAMES],
+        tables=[
+            *([] if period is None else [_short(period)]),
+            *(_short(TABLES[name].read(queries)) for name in NAMES if name not in without),
+        ],
         cards=newest_cards(queries),
     )
 
@@ -63,7 +74,7 @@ def newest_cards(queries: ProjectQueries, most: int | None = MAX_CARDS) -> list[
     """Return the cards of the newest model versions, and of the one in use."""
     models = queries.models()
     chosen = models if most is None else models[-most:]
-    versions = [one.version for one in models if one in chosen or one.state == "active"]
+    versions = [model.version for model in models if model in chosen or model.state == "active"]
     return [read_card(queries.store, queries.project, version) for version in reversed(versions)]
 
 

@@ -133,27 +133,27 @@ def _on_arrival_both_ways(
 
 
 def monitor_figure(plan: Plan, name: str) -> Figure:
-    """Martingales on shuffled arrival, and on arrival in an order that means something."""
+    """Martingales on shuffled arrival, and on arrival in a meaningful order."""
     data = plan.load(name)
     model = plan.model(data, 0)
     others = np.setdiff1d(np.arange(data.nodes), model.context)
     rng = np.random.default_rng(sequence_seed(plan.seed, 0, "node"))
     watched = [_watch(data, model, rng.permutation(others), i) for i in range(SHUFFLES)]
     false = sum(watch.alarm(DELTA) for watch, _ in watched)
-    found = {
+    by_run = {
         label: _watch(data, model, order, 0)
         for label, order in _meaningful_orders(data, others, rng).items()
     }
     shades = ("#c8452f", "#d99a00", "#8b5fbf")
     ordered = tuple(
         Line(np.arange(1.0, len(capital) + 1), capital, label, shade)
-        for (label, (_, capital)), shade in zip(found.items(), shades, strict=False)
+        for (label, (_, capital)), shade in zip(by_run.items(), shades, strict=False)
     )
     shuffled = tuple(
         Line(np.arange(1.0, len(c) + 1), c, "shuffled", COLOURS["NodeEx"], faint=i > 0)
         for i, (_, c) in enumerate(watched)
     )
-    words = "; ".join(f"{label}: {watch.describe(DELTA)}" for label, (watch, _) in found.items())
+    words = "; ".join(f"{label}: {watch.describe(DELTA)}" for label, (watch, _) in by_run.items())
     times = (
         "" if data.time is not None else f" {data.title} has no dates: these orders are made up."
     )
@@ -210,10 +210,10 @@ def _run_by_run(
 ) -> Floats:
     rows = replay(model.state, data.x, sequence, watched=np.arange(data.nodes))
     scores = true_scores_over_time(rows, sequence, data.y, score)
-    found = []
+    p_values = []
     for step in range(1, sequence.steps + 1):
         known = order[sequence.node_step[order] < step]
         new = order[sequence.node_step[order] == step]
         column = scores[:, step]
-        found.append(smoothed_p_values(column[known], column[new], smoothing[new]))
-    return np.concatenate(found)
+        p_values.append(smoothed_p_values(column[known], column[new], smoothing[new]))
+    return np.concatenate(p_values)

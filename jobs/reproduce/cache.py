@@ -7,12 +7,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 __all__ = ["Cache"]
+
+Record = TypeVar("Record")  # a JSON object
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,11 +25,11 @@ class Cache:
     resume: bool = True
     made: set[str] = field(default_factory=set)
 
-    def record(self, name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    def record(self, name: str, make: Callable[[], Record]) -> Record:
         """The JSON object of this name, made and stored if it isn't there."""
         path = self.folder / f"{name}.json"
         if self._usable(path):
-            stored: dict[str, Any] = json.loads(path.read_text())
+            stored: Record = json.loads(path.read_text())
             return stored
         made = make()
         self.made.add(str(path))

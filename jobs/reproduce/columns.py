@@ -21,7 +21,15 @@ from ringfence.models.sequences.timeline import (
     evaluate_requests,
 )
 
-__all__ = ["NAMES", "Curve", "arrival_curve", "chosen_steps", "fixed_curve", "judge", "run_of"]
+__all__ = [
+    "NAMES",
+    "Curve",
+    "arrival_curve",
+    "chosen_steps",
+    "compute_sets",
+    "fixed_curve",
+    "run_of",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -60,10 +68,10 @@ def chosen_steps(run: Run, count: int = 40) -> Ints:
     return np.unique(np.linspace(run.sequence.steps / count, run.sequence.steps, count).astype(int))
 
 
-def judge(
+def compute_sets(
     data: Dataset, model: Model, run: Run, requests: Requests, rules: tuple[SequenceRule, ...]
 ) -> Evaluated:
-    """Judge the requested nodes, each at its step."""
+    """Return the sets of the requested nodes, each at its step."""
     known = run.sequence.calibration
     rows = replay(model.state, data.x, run.sequence, watched=known, requests=requests)
     return evaluate_requests(rows, known, data.y, run.score, ALPHA, rules, run.sequence)
@@ -72,9 +80,11 @@ def judge(
 def arrival_curve(data: Dataset, model: Model, run: Run, rules: tuple[SequenceRule, ...]) -> Curve:
     """Of all nodes that came until each step, evaluated on arrival: the share covered."""
     nodes = run.arriving
-    found = judge(data, model, run, Requests(nodes, run.sequence.node_step[nodes]), rules)
+    evaluated = compute_sets(
+        data, model, run, Requests(nodes, run.sequence.node_step[nodes]), rules
+    )
     steps = chosen_steps(run, 80)
-    until = np.searchsorted(found.step, steps, side="right")
+    until = np.searchsorted(evaluated.step, steps, side="right")
     seen = np.maximum(until, 1)
 
     def running(values: NDArray[np.generic]) -> Floats:
@@ -82,9 +92,9 @@ def arrival_curve(data: Dataset, model: Model, run: Run, rules: tuple[SequenceRu
 
     return Curve(
         steps,
-        {rule: running(found.covered[rule]) for rule in rules},
-        {rule: running(found.size[rule]) for rule in rules},
-        {rule: running(found.hit[rule]) for rule in rules},
+        {rule: running(evaluated.covered[rule]) for rule in rules},
+        {rule: running(evaluated.size[rule]) for rule in rules},
+        {rule: running(evaluated.hit[rule]) for rule in rules},
     )
 
 
@@ -107,8 +117,8 @@ def fixed_curve(
     there = run.sequence.node_step[nodes][None, :] <= steps[:, None]  # [steps, nodes]
     at, who = np.nonzero(there)
     judged = replace(run, score=NodeScore(None)) if tps else run
-    found = judge(data, model, judged, Requests(nodes[who], steps[at]), rules)
-    place = np.searchsorted(steps, found.step)
+    evaluated = compute_sets(data, model, judged, Requests(nodes[who], steps[at]), rules)
+    place = np.searchsorted(steps, evaluated.step)
     total = np.maximum(np.bincount(place, minlength=len(steps)), 1)
 
     def mean(values: NDArray[np.generic]) -> Floats:
@@ -116,7 +126,7 @@ def fixed_curve(
 
     return Curve(
         steps,
-        {rule: mean(found.covered[rule]) for rule in rules},
-        {rule: mean(found.size[rule]) for rule in rules},
-        {rule: mean(found.hit[rule]) for rule in rules},
+        {rule: mean(evaluated.covered[rule]) for rule in rules},
+        {rule: mean(evaluated.size[rule]) for rule in rules},
+        {rule: mean(evaluated.hit[rule]) for rule in rules},
     )

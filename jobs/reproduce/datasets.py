@@ -75,10 +75,10 @@ def load(name: str, folder: Path | None, download_to: Path) -> Dataset:
     Attributes of the seven become 0 and 1, as PyG's classes make them and the paper's code has
     them; those of Flickr and Reddit2 stay as they are.
     """
-    found = _through_pyg(name, download_to) if folder is None else read_folder(name, folder)
+    dataset = _through_pyg(name, download_to) if folder is None else read_folder(name, folder)
     if name in STATISTICS:
-        _check(found, STATISTICS[name])
-    return found
+        _check(dataset, STATISTICS[name])
+    return dataset
 
 
 def read_folder(name: str, folder: Path) -> Dataset:
@@ -155,18 +155,18 @@ def _values(name: str, stored: NDArray[np.generic], count: int) -> NDArray[np.fl
     return np.ones(count, np.float32)
 
 
-def _check(found: Dataset, needed: Statistics) -> None:
+def _check(dataset: Dataset, needed: Statistics) -> None:
     """Refuse a dataset that shares only its name with the paper's (there are several CiteSeers)."""
-    have = (found.nodes, found.x.shape[1], found.classes, 2 * found.edges.shape[1])
+    have = (dataset.nodes, dataset.x.shape[1], dataset.classes, 2 * dataset.edges.shape[1])
     want = (needed.nodes, needed.attributes, needed.classes, needed.edges)
     if needed.homophily is None:  # PyG's count, loops and parallels included
         same = have[:3] == want[:3] and abs(have[3] - want[3]) < 0.01 * want[3]
     else:
-        same = have == want and abs(found.homophily - needed.homophily) < 6e-4
+        same = have == want and abs(dataset.homophily - needed.homophily) < 6e-4
     if not same:
         raise DatasetMissing(
-            found=f"{found.name} has nodes, attributes, classes, edges {have}, homophily "
-            f"{found.homophily:.4f}",
+            found=f"{dataset.name} has nodes, attributes, classes, edges {have}, homophily "
+            f"{dataset.homophily:.4f}",
             needed=f"the paper's {want}, {needed.homophily}",
             next_step="use the source named in docs/reproduction/README.md, Data",
         )

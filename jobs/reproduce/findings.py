@@ -67,10 +67,10 @@ def findings(rows: Sequence[Row]) -> list[str]:
     judged = [row for row in rows if row.inside is not None]
     if not judged:
         return []
-    found = [_nodeex(judged), _naive(judged)]
+    sentences = [_nodeex(judged), _naive(judged)]
     edge = [row for row in judged if "edge arrival edge" in row.cells]
-    found += [_edge(edge), _arrival(edge), _last(edge), *_bands(edge)] if edge else []
-    return found + _scores(judged) + _accuracy(judged) + _not_run(rows)
+    sentences += [_edge(edge), _arrival(edge), _last(edge), *_bands(edge)] if edge else []
+    return sentences + _scores(judged) + _accuracy(judged) + _not_run(rows)
 
 
 def _nodeex(rows: Sequence[Row]) -> str:
@@ -165,14 +165,15 @@ def _accuracy(rows: Sequence[Row]) -> list[str]:
 
 
 def _last(rows: Sequence[Row]) -> str:
-    one = [row.cells["edge last edge"].signed for row in rows]
+    edge_last = [row.cells["edge last edge"].signed for row in rows]
     exact = [row.cells["edge last edge_exact"].signed for row in rows]
     return (
         "Edge sequences, all nodes evaluated at the last step: EdgeEx with the paper's test weight "
-        f"1 is off by {min(one):+.2f} % to {max(one):+.2f} %, with the node's own 1 / degree by "
-        f"{min(exact):+.2f} % to {max(exact):+.2f} %. Where degrees are high the calibration "
-        "weights 1 / degree add up to little, and a test weight of 1 among them is mostly the full "
-        "set: safe, and useless. On arrival a node has degree 1 and the two are the same."
+        f"1 is off by {min(edge_last):+.2f} % to {max(edge_last):+.2f} %, with the node's own "
+        f"1 / degree by {min(exact):+.2f} % to {max(exact):+.2f} %. Where degrees are high the "
+        "calibration weights 1 / degree add up to little, and a test weight of 1 among them is "
+        "mostly the full set: safe, and useless. On arrival a node has degree 1 and the two "
+        "are the same."
     )
 
 
@@ -218,7 +219,7 @@ def _scores(rows: Sequence[Row]) -> list[str]:
 def _not_run(rows: Sequence[Row]) -> list[str]:
     """The paper's datasets that are not in the tables."""
     there = {row.name for row in rows}
-    missing = [one.title for name, one in STATISTICS.items() if name not in there]
+    missing = [statistics.title for name, statistics in STATISTICS.items() if name not in there]
     if not missing:
         return []
     *most, last = missing

@@ -27,7 +27,7 @@ def write_results(
     stored = {
         "command": command,
         "rows": [{**asdict(row), "inside": row.inside} for row in rows],
-        "skipped": [asdict(one) for one in skipped],
+        "skipped": [asdict(dataset) for dataset in skipped],
     }
     files = {
         "README.md": _markdown(rows, tables, skipped, drawn, command),
@@ -54,7 +54,7 @@ def _markdown(
         OPENING,
         "## What came out",
         "\n".join(f"- {line}" for line in findings(rows)),
-        "\n".join(f"- {one.name} skipped: {one.reason}" for one in skipped),
+        "\n".join(f"- {dataset.name} skipped: {dataset.reason}" for dataset in skipped),
         "## Tables",
         *(as_markdown(table) for table in tables),
         "## Figures" if drawn.figures else "",
@@ -77,7 +77,7 @@ def _page(
 ) -> str:
     live = bool(drawn.figures) and plotly.available()
     script = f"<script>{plotly.library_script()}</script>" if live else ""
-    items = [*findings(rows), *(f"{one.name} skipped: {one.reason}" for one in skipped)]
+    items = [*findings(rows), *(f"{dataset.name} skipped: {dataset.reason}" for dataset in skipped)]
     figures = [
         f"<h2>{html.escape(figure.title)}</h2>"
         + (

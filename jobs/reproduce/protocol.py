@@ -13,13 +13,15 @@ Decided here, where the paper leaves it open:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.jobs.reproduce.splits import Model
+from ringfence.models.conformal.row_thresholds import row_thresholds
+from ringfence.models.conformal.sets import threshold
 from ringfence.models.guarantee.law import effective_sample_size
 from ringfence.models.hashing import SCORE, uniforms
 from ringfence.models.sequences.replay import Requests, replay
@@ -31,12 +33,46 @@ from ringfence.models.sequences.timeline import (
     evaluate_requests,
 )
 
-__all__ = ["Run", "edge_record", "edge_run", "node_record", "node_run", "sequence_seed"]
+__all__ = [
+    "RuleCounts",
+    "Run",
+    "SequenceRecord",
+    "Time",
+    "edge_record",
+    "edge_run",
+    "node_record",
+    "node_run",
+    "sequence_seed",
+    "stale_coverage",
+]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
+Time = Literal["arrival", "own", "last"]
+"""When a node is evaluated: at its step, at a random later one, at the last."""
 NODE_RULES: tuple[SequenceRule, ...] = ("node", "naive", "auto")
 EDGE_RULES: tuple[SequenceRule, ...] = ("edge", "edge_exact", "node", "naive", "auto")
+
+
+class RuleCounts(TypedDict):
+    """What a rule's sets are on the nodes of a sequence: ``hit`` are right sets of one class."""
+
+    covered: int
+    size: float
+    hit: float
+    empty: int
+
+
+class SequenceRecord(TypedDict):
+    """One sequence of ``m`` nodes and ``n`` calibration nodes: counts by time and rule."""
+
+    m: int
+    n: int
+    arrival: dict[str, RuleCounts]
+    own: NotRequired[dict[str, RuleCounts]]
+    last: dict[str, RuleCounts]
+    effective_n: NotRequired[float]
+    stale: NotRequired[dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +122,7 @@ def edge_run(data: Dataset, model: Model, seed: int, *, steps: int = 0) -> Run:
     return Run(sequence, _score(data, seed), seed)
 
 
-def node_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[str, Any]:
+def node_record(data: Dataset, model: Model, seed: int, alpha: float) -> SequenceRecord:
     """NodeEx, naive and bands on one node sequence: on arrival, at a random time, at the end."""
     run = node_run(data, model, seed)
     nodes, steps = run.arriving, run.sequence.steps
@@ -96,11 +132,17 @@ def node_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[st
         "own": rng.integers(run.sequence.node_step[nodes], steps + 1),
         "last": np.full(len(nodes), steps),
     }
-    found = _evaluate(data, model, run, times, alpha, NODE_RULES)
-    return {"m": len(nodes), "n": len(run.sequence.calibration), **found}
+    by_time = _evaluate(data, model, run, times, alpha, NODE_RULES)
+    return {
+        "m": len(nodes),
+        "n": len(run.sequence.calibration),
+        "arrival": by_time["arrival"],
+        "own": by_time["own"],
+        "last": by_time["last"],
+    }
 
 
-def edge_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[str, Any]:
+def edge_record(data: Dataset, model: Model, seed: int, alpha: float) -> SequenceRecord:
     """EdgeEx, NodeEx, naive and bands of degree on one edge sequence, on arrival and at the end.
 
     "stale" is the published notebook's variant: every score but naive's own is that of the full
@@ -112,11 +154,17 @@ def edge_record(data: Dataset, model: Model, seed: int, alpha: float) -> dict[st
         "arrival": run.sequence.node_step[nodes],
         "last": np.full(len(nodes), run.sequence.steps),
     }
-    found = _evaluate(data, model, run, times, alpha, EDGE_RULES)
+    by_time = _evaluate(data, model, run, times, alpha, EDGE_RULES)
     known = run.sequence.calibration
     worth = effective_sample_size(1.0 / run.sequence.degrees(run.sequence.steps)[known])
-    sizes = {"m": len(nodes), "n": len(known), "effective_n": worth}
-    return {**sizes, **found, "stale": _stale(data, model, run, alpha)}
+    return {
+        "m": len(nodes),
+        "n": len(known),
+        "effective_n": worth,
+        "arrival": by_time["arrival"],
+        "last": by_time["last"],
+        "stale": stale_coverage(data, model, run, alpha),
+    }
 
 
 def _score(data: Dataset, seed: int) -> NodeScore:
@@ -130,7 +178,7 @@ def _evaluate(
     times: dict[str, Ints],
     alpha: float,
     rules: tuple[SequenceRule, ...],
-) -> dict[str, Any]:
+) -> dict[str, dict[str, RuleCounts]]:
     nodes = run.arriving
     requests = Requests(np.tile(nodes, len(times)), np.concatenate(list(times.values())))
     which = np.repeat(np.arange(len(times)), len(nodes))[np.argsort(requests.step, kind="stable")]
@@ -144,21 +192,54 @@ def _evaluate(
 
 
 def _summary(
-    judged: Evaluated, own: NDArray[np.bool_], rules: tuple[SequenceRule, ...]
-) -> dict[str, Any]:
+    judged: Evaluated, at_time: NDArray[np.bool_], rules: tuple[SequenceRule, ...]
+) -> dict[str, RuleCounts]:
     return {
         rule: {
-            "covered": int(judged.covered[rule][own].sum()),
-            "size": float(judged.size[rule][own].mean()),
-            "hit": float(judged.hit[rule][own].mean()),
-            "empty": int((judged.size[rule][own] == 0).sum()),
+            "covered": int(judged.covered[rule][at_time].sum()),
+            "size": float(judged.size[rule][at_time].mean()),
+            "hit": float(judged.hit[rule][at_time].mean()),
+            "empty": int((judged.size[rule][at_time] == 0).sum()),
         }
         for rule in rules
     }
 
 
-def _stale(data: Dataset, model: Model, run: Run, alpha: float) -> dict[str, int]:
-    """Coverage on arrival if all scores are the full graph's and only degrees and naive are not."""
-    from ringfence.jobs.reproduce.stale import stale_coverage
+def stale_coverage(data: Dataset, model: Model, run: Run, alpha: float) -> dict[str, int]:
+    """Return how many nodes are covered on arrival, by rule, with scores of the full graph.
 
-    return stale_coverage(data, model, run, alpha)
+    These are the edge columns as published: the authors' notebook for edge sequences computes
+    ``step_logits`` and then scores ``step_logtis``, a variable that the node loop before it left
+    behind, the logits on the full graph. Degrees are those of the right graph, and so is naive's
+    threshold.
+    """
+    sequence, nodes = run.sequence, run.arriving
+    known = sequence.calibration
+    there = np.concatenate([known, nodes])
+    ends = Requests(there, np.full(len(there), sequence.steps))
+    start, full = np.full(data.nodes, np.nan), np.full(data.nodes, np.nan)
+    for rows in replay(model.state, data.x, sequence, watched=known, requests=ends):
+        scores = run.score.true(rows.logits, rows.node, data.y)
+        for table, step in ((start, 0), (full, sequence.steps)):
+            table[rows.node[rows.step == step]] = scores[rows.step == step]
+    steps, row = np.unique(sequence.node_step[nodes], return_inverse=True)
+    degrees = _degrees_over_time(sequence.edges, sequence.edge_step, known, steps)
+    same = np.broadcast_to(full[known], degrees.shape)
+    limits = {
+        "edge": row_thresholds(np.ascontiguousarray(same), alpha, 1.0 / degrees)[row],
+        "node": float(threshold(full[known], alpha)),
+        "naive": float(threshold(start[known], alpha)),
+    }
+    return {rule: int((full[nodes] >= limit).sum()) for rule, limit in limits.items()}
+
+
+def _degrees_over_time(edges: Ints, edge_step: Ints, nodes: Ints, steps: Ints) -> Floats:
+    """Degrees of these nodes at each of these steps, float64 [steps, nodes]."""
+    place = np.full(int(edges.max()) + 1, -1)
+    place[nodes] = np.arange(len(nodes))
+    degrees = np.zeros((len(steps) + 1, len(nodes)))
+    tick = np.searchsorted(steps, edge_step)  # the first of the steps at which the edge is there
+    for ends in edges:
+        inside = place[ends] >= 0
+        np.add.at(degrees, (tick[inside], place[ends[inside]]), 1.0)
+    return np.cumsum(degrees[:-1], axis=0)

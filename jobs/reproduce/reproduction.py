@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.progress import Progress
 from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.figures.draw import Drawn, draw_all
 from ringfence.jobs.reproduce.page import write_results
@@ -17,8 +18,6 @@ from ringfence.jobs.reproduce.sequence_runs import Plan, Results, Skipped, run_d
 from ringfence.jobs.reproduce.table import Row, rows_of
 
 __all__ = ["Reproduction", "Wanted", "run_reproduction"]
-
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +76,12 @@ class Reproduction:
     written: list[str]
     command_line: str
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values, for JSON."""
         return {**asdict(self), "inside": {row.name: row.inside for row in self.rows}}
 
 
-def run_reproduction(wanted: Wanted, report: Report) -> Reproduction:
+def run_reproduction(wanted: Wanted, report: Progress) -> Reproduction:
     """Run what is wanted and write table, figures and page to ``wanted.output``."""
     plan = Plan(
         wanted.names,
@@ -101,7 +100,7 @@ def run_reproduction(wanted: Wanted, report: Report) -> Reproduction:
     return Reproduction(rows, skipped, written, wanted.command_line)
 
 
-def _figures(plan: Plan, results: Sequence[Results], wanted: Wanted, report: Report) -> Drawn:
+def _figures(plan: Plan, results: Sequence[Results], wanted: Wanted, report: Progress) -> Drawn:
     if not (wanted.figures and results):
         return Drawn()
     return draw_all(plan, results, wanted.output, report)

@@ -20,7 +20,6 @@ from ringfence.jobs.reproduce.finished import induced_logits
 from ringfence.jobs.reproduce.published import ALPHA
 from ringfence.jobs.reproduce.splits import Model
 from ringfence.models.conformal.evaluate import (
-    CalibrationRule,
     NodeDegrees,
     NodeScores,
     Promise,
@@ -28,13 +27,25 @@ from ringfence.models.conformal.evaluate import (
     degrees,
     evaluate,
 )
+from ringfence.models.rules.base import Rule
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
+from ringfence.models.rules.node_ex import NODE_EX
 from ringfence.models.scores import SCORES, aps, softmax64
 from ringfence.models.scores.choice import choose_score
+from ringfence.models.scores.registry import REFERENCE
 from ringfence.models.sequences.subgraphs import bernoulli_vote, draw_groups, votes
 
-__all__ = ["DRAWS", "VOTE", "ScoreCell", "judge_scores", "score_cells", "scores_record"]
+__all__ = [
+    "DRAWS",
+    "VOTE",
+    "ScoreCell",
+    "ScoresRecord",
+    "judge_scores",
+    "score_cells",
+    "scores_record",
+]
 
-OPTIONS: dict[str, Any] = {"diffusion": 0.5, "penalty": 0.01, "k_reg": 1}
+OPTIONS = {"diffusion": 0.5, "penalty": 0.01, "k_reg": 1}
 DRAWS = 8
 VOTE = "vote"
 SUBGRAPHS, PARTS = 10, 5  # K, and into how many groups each round splits the judged nodes
@@ -46,6 +57,9 @@ Others = Callable[[Floats, Ints, Floats], Mapping[str, Bools]]
 """Sets of other libraries, from probabilities and classes of calibration nodes, and those of due
 nodes."""
 
+ScoresRecord = dict[str, Any]
+"""As JSON: figures of a split by "rule score", and by "chosen" the score that ``auto`` took."""
+
 
 @dataclass(frozen=True, slots=True)
 class ScoreCell:
@@ -56,29 +70,31 @@ class ScoreCell:
     worst_class: float
 
 
-def scores_record(data: Dataset, model: Model, seed: int) -> dict[str, Any]:
+def scores_record(data: Dataset, model: Model, seed: int) -> ScoresRecord:
     """What `judge_scores` finds on one split, and the vote of one draw."""
     rng = np.random.default_rng([seed, 3])
-    found, chosen = judge_scores(data, model, rng, DRAWS)
-    found |= {("NodeEx", VOTE): _vote(data, model, rng)}
+    results, chosen = judge_scores(data, model, rng, DRAWS)
+    results |= {(NODE_EX.name, VOTE): _vote(data, model, rng)}
     return {"chosen": chosen} | {
-        f"{rule} {score}": dict(zip(("size", "covered", "worst", "spread"), one, strict=True))
-        for (rule, score), values in found.items()
-        for one in [values.tolist()]
+        f"{rule} {score}": dict(zip(("size", "covered", "worst", "spread"), numbers, strict=True))
+        for (rule, score), values in results.items()
+        for numbers in [values.tolist()]
     }
 
 
-def score_cells(records: Sequence[Mapping[str, Any]]) -> dict[str, ScoreCell]:
+def score_cells(records: Sequence[ScoresRecord]) -> dict[str, ScoreCell]:
     """Means over splits by "rule score", such as "auto DAPS"; "auto auto" is what each chose."""
     if not records:
         return {}
-    found = {name: [one[name] for one in records] for name in records[0] if name != "chosen"}
-    found["auto auto"] = [one[f"auto {one['chosen']}"] for one in records]
+    by_score = {
+        name: [record[name] for record in records] for name in records[0] if name != "chosen"
+    }
+    by_score["auto auto"] = [record[f"auto {record['chosen']}"] for record in records]
     return {
         name: ScoreCell(
-            *(float(np.mean([one[of] for one in cells])) for of in ("covered", "size", "worst"))
+            *(float(np.mean([cell[of] for cell in cells])) for of in ("covered", "size", "worst"))
         )
-        for name, cells in found.items()
+        for name, cells in by_score.items()
     }
 
 
@@ -95,7 +111,7 @@ def judge_scores(
     Args:
         data: the dataset.
         model: the network of one split.
-        rng: chooses who is there and who calibrates.
+        rng: chooses which nodes are present and which calibrate.
         draws: of calibration nodes; figures are their means.
         others: sets of other libraries on the same nodes, kept under `other_rule`.
         other_rule: as `others`.
@@ -108,15 +124,15 @@ def judge_scores(
     validation, truth = len(model.validation_nodes), data.y[nodes]
     held = {name: values[:validation] for name, values in scores.items()}
     choice = choose_score(held, truth[:validation], ALPHA, seed=0).score
-    variants: list[tuple[CalibrationRule, str]] = [("NodeEx", "APS")]
-    variants += [("auto", score) for score in SCORES]
+    variants: list[tuple[Rule, str]] = [(NODE_EX, REFERENCE.name)]
+    variants += [(DEGREE_BANDS, score) for score in SCORES]
     rows: dict[tuple[str, str], list[Floats]] = {}
     for _ in range(draws):
         order = seen + rng.permutation(len(nodes) - seen)
         calibration, judged = order[: model.calibration], order[model.calibration :]
         for rule, score in variants:
             measured = _judge(rule, scores[score], degree, truth, calibration, judged)
-            rows.setdefault((rule, score), []).append(measured)
+            rows.setdefault((rule.name, score), []).append(measured)
         if others is not None:
             given = probabilities[calibration], truth[calibration], probabilities[judged]
             for name, sets in others(*given).items():
@@ -154,12 +170,10 @@ def _scores(
     return scores, degrees(both, len(nodes)), np.asarray(probabilities)
 
 
-def _judge(
-    rule: CalibrationRule, scores: Floats, degree: Ints, truth: Ints, known: Ints, due: Ints
-) -> Floats:
-    own = scores[known, truth[known]]
+def _judge(rule: Rule, scores: Floats, degree: Ints, truth: Ints, known: Ints, due: Ints) -> Floats:
+    true_scores = scores[known, truth[known]]
     result = evaluate(
-        NodeScores(own, scores[due], own),
+        NodeScores(true_scores, scores[due], true_scores),
         NodeDegrees(degree[known], degree[due], degree_counts(degree)),
         Promise((ALPHA,), rule),
     )

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from ringfence.connector.progress import Progress
 from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import Dataset, DatasetMissing, load
 from ringfence.jobs.reproduce.finished import accuracy
-from ringfence.jobs.reproduce.protocol import edge_record, node_record, sequence_seed
+from ringfence.jobs.reproduce.protocol import (
+    SequenceRecord,
+    edge_record,
+    node_record,
+    sequence_seed,
+)
 from ringfence.jobs.reproduce.published import ALPHA, LARGE
-from ringfence.jobs.reproduce.scores import scores_record
+from ringfence.jobs.reproduce.scores import ScoresRecord, scores_record
 from ringfence.jobs.reproduce.splits import Model, trained_model
 
 __all__ = ["GROUP", "Plan", "Results", "Skipped", "run_datasets"]
 
 GROUP = {"node": 10, "edge": 15}
 """Sequences that share one train/validation split, as in the paper."""
-
-Report = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +63,9 @@ class Results:
     name: str
     title: str
     accuracies: tuple[float, ...]
-    node: tuple[dict[str, Any], ...]
-    edge: tuple[dict[str, Any], ...]
-    scores: tuple[dict[str, Any], ...] = ()
+    node: tuple[SequenceRecord, ...]
+    edge: tuple[SequenceRecord, ...]
+    scores: tuple[ScoresRecord, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ class Skipped:
     reason: str
 
 
-def run_datasets(plan: Plan, report: Report) -> tuple[list[Results], list[Skipped]]:
+def run_datasets(plan: Plan, report: Progress) -> tuple[list[Results], list[Skipped]]:
     """Run every dataset of the plan; Flickr and Reddit2 may be absent, the others may not."""
     results, skipped = [], []
     for name in plan.datasets:
@@ -89,7 +91,7 @@ def run_datasets(plan: Plan, report: Report) -> tuple[list[Results], list[Skippe
     return results, skipped
 
 
-def _run(plan: Plan, data: Dataset, report: Report) -> Results:
+def _run(plan: Plan, data: Dataset, report: Progress) -> Results:
     node = _sequences(plan, data, "node", plan.node_sequences, report)
     edge = _sequences(plan, data, "edge", plan.edge_sequences, report)
     splits = 1 + max(
@@ -107,39 +109,39 @@ def _run(plan: Plan, data: Dataset, report: Report) -> Results:
 
 
 def _scores(
-    plan: Plan, data: Dataset, sequences: int, report: Report
-) -> tuple[dict[str, Any], ...]:
+    plan: Plan, data: Dataset, sequences: int, report: Progress
+) -> tuple[ScoresRecord, ...]:
     """One record for each split of the node sequences."""
     count = 1 + plan.split_of("node", sequences - 1) if sequences else 0
-    found = []
+    records = []
     for split in range(count):
         name, seed = f"{data.name}/scores-{split}", 1_000 * plan.seed + split
         if plan.cached_only and not plan.cache.has(name):
             break
         report(f"{data.title}, scores", split, count)
 
-        def once(split: int = split, seed: int = seed) -> dict[str, Any]:
+        def once(split: int = split, seed: int = seed) -> ScoresRecord:
             return scores_record(data, plan.model(data, split), seed)
 
-        found.append(plan.cache.record(name, once))
+        records.append(plan.cache.record(name, once))
     report(f"{data.title}, scores", count, count)
-    return tuple(found)
+    return tuple(records)
 
 
 def _sequences(
-    plan: Plan, data: Dataset, kind: str, count: int, report: Report
-) -> tuple[dict[str, Any], ...]:
+    plan: Plan, data: Dataset, kind: str, count: int, report: Progress
+) -> tuple[SequenceRecord, ...]:
     make = node_record if kind == "node" else edge_record
-    found = []
+    records = []
     for number in range(count):
         if plan.cached_only and not plan.cache.has(f"{data.name}/{kind}-{number}"):
             break
         report(f"{data.title}, {kind} sequences", number, count)
         seed = sequence_seed(plan.seed, number, kind)
 
-        def once(number: int = number, seed: int = seed) -> dict[str, Any]:
+        def once(number: int = number, seed: int = seed) -> SequenceRecord:
             return make(data, plan.model(data, plan.split_of(kind, number)), seed, ALPHA)
 
-        found.append(plan.cache.record(f"{data.name}/{kind}-{number}", once))
+        records.append(plan.cache.record(f"{data.name}/{kind}-{number}", once))
     report(f"{data.title}, {kind} sequences", count, count)
-    return tuple(found)
+    return tuple(records)

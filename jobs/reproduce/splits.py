@@ -14,7 +14,8 @@ from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import Dataset
 from ringfence.models.networks import build
 from ringfence.models.networks.edges import canonical_edges
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 __all__ = ["PER_CLASS", "Model", "draw_split", "trained_model"]
 
@@ -83,13 +84,11 @@ def _train(
     edges = inside[:, (inside >= 0).all(axis=0)]
     x = torch.from_numpy(data.x[nodes].toarray().astype(np.float32))
     rows = torch.arange(len(nodes))
-    found = train(
+    y, cut = torch.from_numpy(data.y[nodes]), len(train_nodes)
+    trained = train(
         build(network, x.shape[1], data.classes, seed=seed),
-        x,
-        torch.from_numpy(canonical_edges(edges, len(nodes))),
-        torch.from_numpy(data.y[nodes]),
-        rows[: len(train_nodes)],
-        rows[len(train_nodes) :],
-        seed=seed,
+        OneLabelData(x, torch.from_numpy(canonical_edges(edges, len(nodes)))),
+        TrainingTargets(y, rows[:cut], rows[cut:]),
+        TrainingOptions(seed=seed),
     )
-    return {name: value.numpy() for name, value in found.state.items()}
+    return {name: value.numpy() for name, value in trained.state.items()}

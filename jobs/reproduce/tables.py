@@ -77,17 +77,17 @@ def _table(
 
 def _beside(name: str, printed: str) -> Callable[[Row], str]:
     def cell(row: Row) -> str:
-        found = row.cells.get(name)
+        value = row.cells.get(name)
         theirs = "–" if row.published is None else f"{getattr(row.published, printed):.3f}"
-        return f"{theirs} / {'–' if found is None else f'{found.first:.2f}'}"
+        return f"{theirs} / {'–' if value is None else f'{value.first:.2f}'}"
 
     return cell
 
 
 def _signed_cell(name: str) -> Callable[[Row], str]:
     def cell(row: Row) -> str:
-        found = row.cells.get(name)
-        return "–" if found is None else f"{found.signed:+.2f} ± {found.error:.2f}"
+        measured = row.cells.get(name)
+        return "–" if measured is None else f"{measured.signed:+.2f} ± {measured.error:.2f}"
 
     return cell
 
@@ -152,15 +152,15 @@ def _first(cell: Cell | None) -> str:
 
 def _signed(rows: Sequence[Row]) -> TextTable:
     def band(row: Row) -> str:
-        found = row.chance_all
-        return "–" if found is None else f"{found.low:+.2f} to {found.high:+.2f}"
+        chance = row.chance_all
+        return "–" if chance is None else f"{chance.low:+.2f} to {chance.high:+.2f}"
 
     def verdict(row: Row) -> str:
         return {None: "–", True: "inside", False: "OUTSIDE"}[row.inside]
 
     def counts(row: Row) -> str:
-        found = [row.cells[name].sequences for name in _COUNTED if name in row.cells]
-        return " / ".join(str(count) for count in found)
+        chance = [row.cells[name].sequences for name in _COUNTED if name in row.cells]
+        return " / ".join(str(count) for count in chance)
 
     return _table(
         "Signed means over all sequences, on arrival",
@@ -212,8 +212,8 @@ def _fixed(rows: Sequence[Row]) -> TextTable:
 def _sizes(rows: Sequence[Row]) -> TextTable:
     def size(name: str) -> Callable[[Row], str]:
         def cell(row: Row) -> str:
-            found = row.cells.get(name)
-            return "–" if found is None or found.size is None else f"{found.size:.2f}"
+            measured = row.cells.get(name)
+            return "–" if measured is None or measured.size is None else f"{measured.size:.2f}"
 
         return cell
 
@@ -238,10 +238,11 @@ def _sizes(rows: Sequence[Row]) -> TextTable:
 def _scores(rows: Sequence[Row]) -> TextTable:
     def three(name: str) -> Callable[[Row], str]:
         def cell(row: Row) -> str:
-            found = row.scores.get(name)
-            if found is None:
+            measured = row.scores.get(name)
+            if measured is None:
                 return "–"
-            return f"{100 * found.covered:.1f} / {found.size:.2f} / {100 * found.worst_class:.1f}"
+            covered, worst = 100 * measured.covered, 100 * measured.worst_class
+            return f"{covered:.1f} / {measured.size:.2f} / {worst:.1f}"
 
         return cell
 

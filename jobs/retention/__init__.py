@@ -1,1 +1,1 @@
-"""Retention: details of old runs are removed, what coverage and the record rest on stays."""
+"""Retention: details of old runs are removed; what coverage and the record depend on stays."""

@@ -2,7 +2,7 @@
 
 A block of runs is removed in one transaction with its chain entry; a process that dies in between
 leaves whole blocks, and the next one goes on. Before anything of a run is removed, all of it is
-compared with the chain: retention must not hide that somebody changed it.
+compared with the chain: retention must not hide that it was changed.
 
 A first removal can have years to go through. It is done in turns of so many nodes, and the lease is
 free between two of them, so that scoring does not wait for all of it. A run is never divided.
@@ -15,21 +15,21 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, count
-from typing import Any
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, LeaseHeld, StoreError
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.connector.store.engine import Store
-from ringfence.connector.store.retention.old_runs import OldRun, old_runs
-from ringfence.connector.store.retention.removals import Removal, remove_details
-from ringfence.connector.store.trail.integrity import (
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.progress import Progress, no_progress
+from ringfence.connector.store.audit_chain.integrity import (
     AuditRecord,
     RecordReader,
     record_snapshot,
 )
-from ringfence.connector.store.trail.keys import KeySource
-from ringfence.connector.store.trail.sound_record import require_sound_record
+from ringfence.connector.store.audit_chain.keys import KeySource
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.retention.old_runs import OldRun, old_runs
+from ringfence.connector.store.retention.removals import Removal, remove_details
 from ringfence.connector.store.writer import Writer
 from ringfence.connector.times import NANOSECONDS, format_time
 from ringfence.jobs.config.audit import AuditSettings
@@ -54,7 +54,7 @@ class PruneReport:
     their scores and the p-values that the graph does not show, `entries` rows of the worklist went,
     `shadow_sets` lost their p-values, `freed` characters of text. A preview counts runs and nodes
     alone. `waiting` says how many old runs stay, by reason. `left` counts nodes of runs that the
-    next turn takes: this one ended before them, for others to work.
+    next turn takes: this one ended before them, to let other processes work.
     """
 
     keep_days: float
@@ -68,7 +68,7 @@ class PruneReport:
     waiting: Mapping[str, int] | None = None
     left: int = 0
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `ringfence prune --json` prints."""
         return {
             "keep_days": self.keep_days,
@@ -107,7 +107,7 @@ class PrunePlan:
 @traced("prune")
 def run_prune(
     workspace: Workspace,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
     *,
     dry_run: bool = False,
     keep_days: float | None = None,
@@ -115,9 +115,9 @@ def run_prune(
 ) -> PruneReport:
     """Remove the details of old runs under the lease; `keep_days` in place of the configured one.
 
-    At most so many `turns` are taken, all that are needed where None. Who takes the lease between
-    two of them ends this one: the report says how many nodes are left. With `dry_run` nothing is
-    written, and the lease is not needed.
+    At most so many `turns` are taken, all that are needed if None. If another process takes the
+    lease between two of them, this one ends: the report says how many nodes are left. With
+    `dry_run` nothing is written, and the lease is not needed.
     """
     workspace.require_migrated()
     settings = workspace.settings.audit
@@ -188,9 +188,9 @@ def find_old(store: Store, project: str, settings: AuditSettings, days: float) -
     before_ns = _ago(now, days)
     open_days = settings.keep_open_days
     open_before_ns = _ago(now, max(days, open_days)) if open_days else None
-    found = old_runs(store, project, before_ns, open_before_ns)
-    ready = tuple(run for run in found if not run.waits)
-    waiting = Counter(run.waits for run in found if run.waits)
+    old = old_runs(store, project, before_ns, open_before_ns)
+    ready = tuple(run for run in old if not run.waits)
+    waiting = Counter(run.waits for run in old if run.waits)
     report = PruneReport(
         days,
         before_ns,
@@ -226,15 +226,15 @@ def remove_old(
             sealed = _compare(reader, record, block)
         done += remove_details(writer, block, sealed, keep_days=days, before_ns=plan.before_ns)
         fault_points.reach("removed")
-        progress(WHAT, sum(one.nodes for one in done), plan.report.nodes)
+        progress(WHAT, sum(removed.nodes for removed in done), plan.report.nodes)
     return replace(
         plan.report,
         dry_run=False,
-        runs=tuple(one.seq for one in done),
-        nodes=sum(one.nodes for one in done),
-        entries=sum(one.entries for one in done),
-        shadow_sets=sum(one.shadow_sets for one in done),
-        freed=sum(one.freed for one in done),
+        runs=tuple(removed.seq for removed in done),
+        nodes=sum(removed.nodes for removed in done),
+        entries=sum(removed.entries for removed in done),
+        shadow_sets=sum(removed.shadow_sets for removed in done),
+        freed=sum(removed.freed for removed in done),
     )
 
 
@@ -242,7 +242,7 @@ def blocks_of(runs: Sequence[OldRun]) -> Iterator[list[OldRun]]:
     """Yield runs that go in one transaction."""
     block: list[OldRun] = []
     for run in runs:
-        nodes = sum(one.nodes for one in block) + run.nodes
+        nodes = sum(removed.nodes for removed in block) + run.nodes
         if block and (nodes > MAX_BLOCK_NODES or len(block) == MAX_BLOCK_RUNS):
             yield block
             block = []

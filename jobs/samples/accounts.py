@@ -11,27 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ConfigError, GraphError
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import RelationMapping, map_one_label
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.migrate import create_user_indexes
 from ringfence.connector.neo4j.read.watermark import count_nodes
 from ringfence.connector.neo4j.write.bulk import (
-    Progress,
     create_nodes,
     create_relationships,
     set_classes,
 )
+from ringfence.connector.progress import Progress
 from ringfence.models.sample.accounts import DAY_NS, Arrival, SampleGraph, sample_graph
 
-SAMPLE_MAPPING = GraphMapping(
+SAMPLE_MAPPING = map_one_label(
     label="Account",
     key="id",
-    features=("features",),
-    features_are_list=True,
+    features="features",
     class_property="kind",
     created_at="created_at",
     time_kind="zoned",
-    relationships=(RelationshipMapping("PAID", undirected=True, created_at="created_at"),),
+    relations=(RelationMapping(0, "PAID", 0, created_at="created_at"),),
 )
 
 REGIONS = ("north", "south", "east", "west")
@@ -122,7 +121,7 @@ def load(
 
 
 def reveal(graph: Graph, sample: SampleGraph, nodes: Rows) -> None:
-    """Let the classes of `nodes` become known."""
+    """Make the classes of `nodes` known."""
     classes = [sample.classes[y] for y in sample.y[nodes].tolist()]
     set_classes(graph, SAMPLE_MAPPING, nodes.tolist(), classes)
 

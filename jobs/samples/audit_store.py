@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.list_terms import ListFacts
 from ringfence.connector.records import (
     KnownClass,
     Member,
@@ -21,6 +23,7 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store import coverage, labels, runs
+from ringfence.connector.store.alarms import CoverageDecline
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.groups import record_groups
@@ -29,14 +32,20 @@ from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.migrate import migrate_sql
 from ringfence.connector.store.models import record_model
 from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.worklist.sampled_nodes import NO_SAMPLE, AuditSample
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.config.conformal import terms_of
 from ringfence.jobs.config.settings import Settings
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
+from ringfence.models.hashing import SAMPLE, draw_keys
+from ringfence.models.promise.marginal import MARGINAL
+from ringfence.models.promise.registry import promise_named
 
 DAY_NS = 86_400 * 10**9
 CLASSES = ("retail", "business", "mule", "exchange")
+FIRST_CREATED_NS = 1_700_000_000_000_000_000
 VERSION = "sample-1"
 
 
@@ -88,14 +97,19 @@ def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
         _record_model(writer, plan)
         rng = np.random.default_rng(plan.seed)
         monitor = ExchangeabilityMonitor.start()
+        per_class = promise_named(plan.promise).per_class
         for number in range(1, plan.runs + 1):
             late_ns = int((plan.runs - number) * plan.days_apart * DAY_NS)
             writer = replace(writer, late_ns=late_ns)
             sets, truth = _sets(plan, number, rng)
             monitor = monitor.after(rng.random(int(plan.per_run * plan.known)))
             facts = _with_naive_size(_facts(plan, number, rng, monitor), sets)
-            thresholds = _thresholds(plan, facts) if plan.promise == "class" else []
-            decision = Decision(facts, sets, _rejected(number), thresholds=thresholds)
+            thresholds = _thresholds(plan, facts) if per_class else []
+            facts, listed = _lists(plan, facts, sets, settings)
+            decision = Decision(
+                facts, sets, _rejected(number), thresholds=thresholds,
+                sample=_sample(sets, settings.audit.sample_nodes), listed=listed,
+            )  # fmt: skip
             seq = runs.decide(writer, decision)
             runs.close_run(writer, seq, (), {"read": 0.4, "forward": 1.2, "decide": 0.1 * number})
             if number <= plan.known_runs:
@@ -103,13 +117,41 @@ def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
             if settings.audit.groups:
                 _record_groups(writer, plan, sets, settings.audit.groups, rng)
                 coverage.set_mark(writer, grouped_seq=seq)
-        coverage.record_coverage(writer, count_coverage(store, settings))
+        declines: list[CoverageDecline] = []
+        coverage.record_coverage(writer, count_coverage(store, settings, declines=declines))
         advice = "The node-exchangeable rule (NodeEx) is the better supported one.\n- node: degrees"
         body = {"nodes": 9_000, "rule": "node", "node_p": 0.4, "edge_p": 0.001, "words": advice}
         coverage.set_mark(writer, grouped_seq=plan.runs, advice=body)
-        raise_alarms(writer, settings)
+        raise_alarms(writer, settings, declines)
     finally:
         release(store, held)
+
+
+def _sample(sets: Sequence[Prediction], asked: int) -> AuditSample:
+    """The audit sample of a run, drawn as by a version with the seed 0."""
+    if asked == 0:
+        return NO_SAMPLE
+    keys = [decided.node_key for decided in sets]
+    return AuditSample(asked, tuple(draw_keys(keys, 0, SAMPLE, asked)))
+
+
+def _lists(
+    plan: Plan, facts: RunFacts, sets: Sequence[Prediction], settings: Settings
+) -> tuple[RunFacts, dict[str, dict[str, float]]]:
+    """The configured lists of a run: nodes whose class is likeliest, or least likely."""
+    listed: dict[str, dict[str, float]] = {}
+    made = []
+    for terms in terms_of(settings.lists):
+        place = plan.classes.index(terms.class_)
+        for decided in sets:
+            p = decided.p_values[place]
+            share = p if terms.is_clear else 1 - p / max(decided.p_values)
+            if share <= terms.may_be_wrong:
+                listed.setdefault(decided.node_key, {})[terms.name] = share
+        count = sum(terms.name in names for names in listed.values())
+        words = f"list {terms.name}: {count} nodes"
+        made.append(ListFacts(terms, plan.calibration, 9, 0.5, 8, count, "measured", words))
+    return replace(facts, lists=[item.as_json() for item in made] or None), listed
 
 
 def _record_model(writer: Writer, plan: Plan) -> None:
@@ -142,8 +184,10 @@ def _sets(plan: Plan, number: int, rng: np.random.Generator) -> tuple[list[Predi
         values = tuple(p[i].round(6).tolist())
         scores = tuple((p[i] - 1).round(6).tolist())
         key = f"s:{plan.prefix}{number}-{i}"
-        band = "" if plan.promise == "class" else None
-        made.append(Prediction(key, inside, values, scores, int(degree[i]), band))
+        band = "" if promise_named(plan.promise).per_class else None
+        evidence = hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+        identity = FIRST_CREATED_NS + number * many + i, evidence
+        made.append(Prediction(key, inside, values, scores, int(degree[i]), band, *identity))
     return made, [plan.classes[j] for j in truth]
 
 
@@ -180,20 +224,20 @@ def _facts(
         watch={"state": monitor.as_dict(), "mark_ns": start, "new": 10, "mean_p": 0.5},
         promise=plan.promise,
         shift=_comparison(number),
-        options="{}" if plan.promise == "marginal" else dumps({"promise": plan.promise}),
+        options=dumps({} if plan.promise == MARGINAL.name else {"promise": plan.promise}),
     )
 
 
 def _with_naive_size(facts: RunFacts, sets: Sequence[Prediction]) -> RunFacts:
     threshold = facts.threshold_naive or 0.0
-    sizes = [sum(score >= threshold for score in one.scores) for one in sets]
+    sizes = [sum(score >= threshold for score in set_.scores) for set_ in sets]
     return replace(facts, mean_size_naive=float(np.mean(sizes)))
 
 
-def _comparison(number: int) -> dict[str, Any]:
+def _comparison(number: int) -> JsonObject:
     """What a run found when it compared its nodes with the calibration nodes: nothing."""
     medians = {"degree": (6.0, 6.0 + number % 2), "top probability": (0.81, 0.8)}
-    compared = [
+    compared: list[JsonObject] = [
         {"name": name, "calibration": ours, "due": due, "distance": 0.04, "p": 0.6}
         for name, (ours, due) in medians.items()
     ]
@@ -224,17 +268,17 @@ def _record_labels(
     rng: np.random.Generator,
 ) -> None:
     judged = []
-    for one, class_ in zip(sets, truth, strict=True):
-        if rng.random() < plan.known and one.degree >= plan.known_from_degree:
+    for prediction, class_ in zip(sets, truth, strict=True):
+        if rng.random() < plan.known and prediction.degree >= plan.known_from_degree:
             evaluated = OpenPrediction(
-                one.node_key,
-                dumps(one.classes),
-                dumps(one.scores),
+                prediction.node_key,
+                dumps(prediction.classes),
+                dumps(prediction.scores),
                 None,
                 facts.threshold_naive,
                 facts.model,
             )
-            judged.append(labels.judge(evaluated, KnownClass(class_), plan.classes))
+            judged.append(labels.check_label(evaluated, KnownClass(class_), plan.classes))
     labels.record_labels(writer, judged)
 
 
@@ -247,10 +291,10 @@ def _record_groups(
 ) -> None:
     record_groups(
         writer,
-        [one.node_key for one in sets],
+        [set_.node_key for set_ in sets],
         [
-            NodeGroup(one.node_key, name, str(rng.choice(plan.regions)))
-            for one in sets
+            NodeGroup(set_.node_key, name, str(rng.choice(plan.regions)))
+            for set_ in sets
             for name in names
         ],
     )

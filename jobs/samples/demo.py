@@ -1,7 +1,6 @@
 """The demo's recipe: a growing graph, a model, arriving batches, late classes, an audit.
 
-What a person sees of each step is the business of a `DemoView`; `ringfence demo` brings one for
-the terminal.
+A `DemoView` shows each step to the user; `ringfence demo` has one for the terminal.
 """
 
 from __future__ import annotations
@@ -13,7 +12,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ringfence.connector.neo4j.read.example_queries import DEVICES_OF_MULES
+from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import AuditReport, run_audit
+from ringfence.jobs.auditing.list_audit import ListAudit, audit_lists
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.accounts import Batch, batches
 from ringfence.jobs.samples.demo_project import ProjectView, keep_open, open_demo
@@ -25,6 +26,7 @@ from ringfence.jobs.samples.payments import (
 )
 from ringfence.jobs.scoring.score import RunReport, run_scoring
 from ringfence.jobs.training.train import TrainReport, run_training
+from ringfence.jobs.worklist.triage import Triage, read_triage
 from ringfence.models.sample.payments import PaymentGraph, payment_graph
 
 LABELLED_SHARE = 0.5  # of the first accounts: their kind is known
@@ -40,10 +42,12 @@ class DemoReport:
     runs: tuple[RunReport, ...]
     audit: AuditReport
     rows: tuple[dict[str, Any], ...]
+    triage: Triage
+    lists: tuple[ListAudit, ...]
 
 
 class DemoView(ProjectView, Protocol):
-    """Is told of each step of the demo."""
+    """Receives each step of the demo."""
 
     def loaded(
         self, accounts: int, devices: int, merchants: int, relationships: int, known: int
@@ -57,13 +61,13 @@ class DemoView(ProjectView, Protocol):
         """A run has written its sets."""
 
     def finished(self, report: DemoReport, query: str) -> None:
-        """Everything is done, and `query` was asked."""
+        """Everything is done, and `query` was run."""
 
 
 def run_demo(
     folder: Path, nodes: int, arriving: int, seed: int, view: DemoView, *, serve: bool = False
 ) -> DemoReport:
-    """Run the whole line once in `folder`; what an earlier demo left there is replaced."""
+    """Run all steps once in `folder`; what an earlier demo left there is replaced."""
     with open_demo(folder, PAYMENTS_TOML, view) as workspace:
         report = _run_line(workspace, folder, nodes, arriving, seed, view)
         view.finished(report, DEVICES_OF_MULES)
@@ -99,7 +103,9 @@ def _run_line(
         audit = run_audit(workspace)
     audit = audit or run_audit(workspace)
     rows = tuple(row.data() for row in workspace.graph.read(DEVICES_OF_MULES))
-    return DemoReport(str(folder), training, tuple(runs), audit, rows)
+    piles = read_triage(ProjectQueries(workspace.store, workspace.project))
+    lists = tuple(audit_lists(workspace.store, workspace.project))
+    return DemoReport(str(folder), training, tuple(runs), audit, rows, piles, lists)
 
 
 def _count_devices(sample: PaymentGraph, batch: Batch) -> int:

@@ -8,19 +8,20 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Protocol
 
-from ringfence.connector.neo4j.embedded import Progress as ServerProgress
+from ringfence.connector.neo4j.embedded import ServerProgress
 from ringfence.connector.neo4j.migrate import create_user_indexes, migrate_graph
-from ringfence.connector.neo4j.read.sync import Progress
 from ringfence.connector.neo4j.write import bulk
+from ringfence.connector.progress import Progress
 from ringfence.connector.store.migrate import migrate_sql
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.dashboard.server import changed, run_server, show_in_browser
+from ringfence.jobs.project.seed_key import seed_keys
 from ringfence.jobs.project.workspace import Workspace, open_workspace
 
 
 class ProjectView(Protocol):
-    """Is told of the project's steps, whatever the demo does in between."""
+    """Receives the project's steps, which all demos share."""
 
     def progress(self, what: str) -> AbstractContextManager[Progress]:
         """Show how far a step has come."""
@@ -63,6 +64,7 @@ def _write_configuration(folder: Path, toml: str) -> Settings:
         shutil.rmtree(settings.engine.folder / name, ignore_errors=True)
     for file in settings.engine.folder.glob("audit.*"):
         file.unlink()
+    seed_keys(settings).write(settings.model.seed)  # a published key: everyone gets the same sets
     return settings
 
 

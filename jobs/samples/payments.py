@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.neo4j.driver import Graph
-from ringfence.connector.neo4j.write.rows import Progress, create_rows, join_rows, set_rows
+from ringfence.connector.neo4j.write.rows import create_rows, join_rows, set_rows
+from ringfence.connector.progress import Progress
 from ringfence.jobs.samples.accounts import Batch
 from ringfence.models.sample.payments import PaymentGraph
 
@@ -73,6 +74,16 @@ promise = "class"            # (calibrated among accounts of that kind alone)
 
 [conformal.classes]
 mule = 0.05                  # ... and at most 5 % of mules
+
+[[lists]]
+name = "investigate"
+class = "mule"
+may_be_wrong = 0.3           # on average over runs, at most 30 % of these accounts are no mules
+
+[[lists]]
+name = "clear"
+not = "mule"
+may_be_wrong = 0.03          # on average over runs, at most 3 % of these accounts are mules
 """
 )
 STORY_TOML = (
@@ -135,7 +146,7 @@ def load_accounts(
 
 
 def reveal_kinds(graph: Graph, sample: PaymentGraph, accounts: NDArray[np.int64]) -> None:
-    """Let the kinds of some accounts become known."""
+    """Make the kinds of some accounts known."""
     names = sample.accounts.classes
     rows = [{"id": at, "kind": names[sample.accounts.y[at]]} for at in accounts.tolist()]
     set_rows(graph, *ACCOUNT, rows)

@@ -1,8 +1,8 @@
 """A model's life as a demo: drift, alarm, candidate, shadow, promotion, coverage back, rollback.
 
 Everything is done by the verbs that a project uses, on a real graph whose new accounts change on
-the way (`payment_graph(drift_at=…)`): no result is written down here. Each step is told to a
-`StoryView`, and stands on the dashboard and in the chain.
+the way (`payment_graph(drift_at=…)`): no result is hard-coded. Each step is reported to a
+`StoryView`, and shows on the dashboard and in the chain.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.records import AlarmState
-from ringfence.connector.store.trail.actor import acting_as
+from ringfence.connector.alarm_records import AlarmState
+from ringfence.connector.store.audit_chain.actor import acting_as
 from ringfence.jobs.auditing.audit import AuditReport, run_audit
 from ringfence.jobs.integrity.verify import Verification, run_verification
 from ringfence.jobs.lifecycle.comparison import HoldoutReport
@@ -46,7 +46,7 @@ ROLLBACK_REASON = "drill: the way back to the version before must be open"
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """Runs of one part of the story: who evaluated, and how many known accounts were covered.
+    """Runs of one part of the story: the version, and how many known accounts were covered.
 
     `verdict` is that of the last of these runs alone.
     """
@@ -83,13 +83,13 @@ class StoryReport:
 
 
 class StoryView(ProjectView, Protocol):
-    """Is told of each step of the story."""
+    """Receives each step of the story."""
 
     def trained(self, training: TrainReport) -> None:
         """The first version is in use."""
 
     def drift_begins(self) -> None:
-        """From now on new accounts are other ones."""
+        """From now on new accounts have changed features."""
 
     def chapter(self, chapter: Chapter) -> None:
         """The runs of a part of the story are over, and their accounts' kinds known."""
@@ -104,7 +104,7 @@ class StoryView(ProjectView, Protocol):
         """Candidate and version in use stand side by side on the holdout."""
 
     def shadowed(self, shadow: ShadowSummary) -> None:
-        """The candidate has scored some runs beside the version in use."""
+        """The candidate has scored some runs together with the version in use."""
 
     def taken_into_use(self, report: PromotionReport) -> None:
         """Another version is in use: promoted or rolled back."""
@@ -116,7 +116,7 @@ class StoryView(ProjectView, Protocol):
 def run_story(
     folder: Path, nodes: int, seed: int, view: StoryView, *, serve: bool = False
 ) -> StoryReport:
-    """Tell the story once in `folder`; what an earlier one left there is replaced."""
+    """Run the story once in `folder`; what an earlier one left there is replaced."""
     with open_demo(folder, STORY_TOML, view) as workspace:
         report = _tell(_Story.begin(workspace, nodes, seed, view), folder)
         view.finished(report)
@@ -222,7 +222,7 @@ class _Story:
         return audit
 
     def retrain(self, audit: AuditReport) -> RetrainReport:
-        """Do what the scheduled job does: ask whether a training is due, and why, and train."""
+        """Do what the scheduled job does: check whether a training is due, and why, and train."""
         need = retraining_need(self.workspace.store, self.workspace.settings)
         firing = tuple(alarm for alarm in audit.alarms if alarm.state == "firing")
         self.view.alarmed(firing, need.words)
@@ -235,7 +235,7 @@ class _Story:
         return done
 
     def _pass_time(self, unknown: NDArray[np.int64]) -> tuple[int, AuditReport]:
-        """Score what is due, then let the kinds of most of `unknown` become known, and audit."""
+        """Score what is due, then make the kinds of most of `unknown` known, and audit."""
         with self.view.progress("scoring") as report:
             run = run_scoring(self.workspace, report)
         known = unknown[self.rng.random(len(unknown)) < KNOWN_LATER_SHARE]

@@ -10,12 +10,12 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable
 from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
 
 from ringfence.connector.errors import LeaseHeld, LeaseLost, describe_error
+from ringfence.connector.progress import Progress
 from ringfence.connector.store.schedule import Ended
 
 ASK_SECONDS = 0.5
@@ -26,9 +26,9 @@ def run_in_child(
     module: str,
     function: str,
     arguments: tuple[Any, ...],
-    progress: Callable[[str, int, int], None],
+    progress: Progress,
 ) -> Ended:
-    """Run a function that returns words in a child; return how it ended.
+    """Run a function that returns a sentence in a child process; return how it ended.
 
     `progress` is called while it works, and may raise: the child is ended then.
     """
@@ -43,7 +43,7 @@ def run_in_child(
             progress("working in a process of its own", 0, 0)
         outcome = mine.recv()
     except EOFError:
-        pass  # it died without a word
+        pass  # it died without an answer
     finally:
         mine.close()
         if outcome is None:
@@ -55,8 +55,8 @@ def run_in_child(
 
 
 def _work(sending: Connection, module: str, function: str, arguments: tuple[Any, ...]) -> None:
-    """In the child: say how it ended; a defect's message may hold values and is not told."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the scheduler says when to end
+    """In the child: report how it ended; a defect's message may hold values and is left out."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the scheduler decides when to end
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         words = getattr(import_module(module), function)(*arguments)
@@ -70,7 +70,7 @@ def _work(sending: Connection, module: str, function: str, arguments: tuple[Any,
 
 
 def _end_with_parent() -> None:
-    """A scheduler that was killed leaves no training behind, which would be started anew."""
+    """End with the parent: a killed scheduler leaves no training behind, which is restarted."""
     if (parent := multiprocessing.parent_process()) is not None:
         parent.join()
         os._exit(1)

@@ -1,6 +1,6 @@
-"""The configuration file of a running scheduler: a change is said, and counts from the next start.
+"""The configuration file of a running scheduler: a change is logged; a restart applies it.
 
-A scheduler works with the configuration that it started with. Half of a change must never count:
+A scheduler works with the configuration that it started with. Half a change must never take effect:
 a file may be saved in the middle of an edit, and some settings (label, features) need a new model.
 """
 
@@ -25,7 +25,7 @@ class ConfigFile:
         self.seen = self._stamp()
 
     def news(self) -> str:
-        """Return what changed since the last call, in words; empty where the file was not saved."""
+        """Return what changed since the last call as a sentence; empty if it was not saved."""
         stamp = self._stamp()
         if stamp == self.seen:
             return ""

@@ -1,11 +1,12 @@
 """What each scheduled job does: it works on an open project and returns how it ended.
 
-A function has the name of its entry in `jobs.JOBS`.
+A function has the name of its entry in `jobs.config.scheduled_jobs.JOBS`, by which the runner finds
+it. Each imports its verb when it is called: no job loads the code of another, nor torch with it.
 """
 
 from __future__ import annotations
 
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress
 from ringfence.connector.store.schedule import Ended
 from ringfence.jobs.project.workspace import Workspace
 
@@ -22,7 +23,7 @@ def score(workspace: Workspace, progress: Progress) -> Ended:
 
 
 def audit(workspace: Workspace, progress: Progress) -> Ended:
-    """Take in classes that became known; a broken promise is an alarm, not a failure."""
+    """Record classes that became known; a broken promise is an alarm, not a failure."""
     from ringfence.jobs.auditing.audit import run_audit
 
     done = run_audit(workspace, progress)
@@ -46,6 +47,22 @@ def verify(workspace: Workspace, progress: Progress) -> Ended:
     done = run_verification(workspace)
     raise_record_alarm(workspace, done.problems, progress)
     if done.problems:
+        return Ended("failed", describe_problems(done.problems))
+    return Ended("done", f"{done.entries} chain entries and {done.predictions} predictions fit")
+
+
+def verify_quick(workspace: Workspace, progress: Progress) -> Ended:
+    """Compare blocks of rows with the chain by their digests; a difference is a failure.
+
+    What it finds raises the alarm of the whole verification, which alone can end it: that one looks
+    at more.
+    """
+    from ringfence.jobs.integrity.alarm import describe_problems, raise_record_alarm
+    from ringfence.jobs.integrity.verify import run_verification
+
+    done = run_verification(workspace, quick=True)
+    if done.problems:
+        raise_record_alarm(workspace, done.problems, progress)
         return Ended("failed", describe_problems(done.problems))
     return Ended("done", f"{done.entries} chain entries and {done.predictions} predictions fit")
 
@@ -75,13 +92,15 @@ def report(workspace: Workspace, progress: Progress) -> Ended:
 
 
 def retrain(workspace: Workspace, progress: Progress) -> Ended:
-    """Train a new version in a process of its own, where the configuration asks for it now."""
+    """Train a new version in a process of its own, if one is due by the configuration."""
+    from ringfence.connector.extras import require_extra
     from ringfence.jobs.lifecycle.retrain_need import retraining_need
     from ringfence.jobs.schedule.child import run_in_child
 
     need = retraining_need(workspace.store, workspace.settings)
     if not need.due:
         return Ended("done", f"no training: {need.words}")
+    require_extra("train", "to train a model")
     return run_in_child(
         "ringfence.jobs.training.retrain",
         "retrain_project",

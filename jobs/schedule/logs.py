@@ -1,4 +1,4 @@
-"""The scheduler's own events; how a line looks is `jobs.telemetry.log_lines`'s business."""
+"""The scheduler's own events; `jobs.telemetry.log_lines` formats the lines."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Nothing is kept in APScheduler: its jobs are made from the configuration at every start, in memory.
 It calls `run_if_due` at each job's times and `poll` every few seconds; what is due is decided by
-the audit store. Its thread can die or hang while it calls itself running, so the main thread
-checks that thread and the age of the last tick, and ends the process where either is wrong.
+the audit store. Its thread can die or hang while it reports itself as running, so the main thread
+checks that thread and the age of the last tick, and ends the process if either is wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from apscheduler.jobstores.memory import MemoryJobStore
 from apscheduler.schedulers.blocking import BlockingScheduler
 from apscheduler.triggers.interval import IntervalTrigger
 
-from ringfence.jobs.schedule.jobs import JOBS
+from ringfence.jobs.config.scheduled_jobs import JOBS
 from ringfence.jobs.schedule.logs import log_event
 from ringfence.jobs.schedule.runner import JobRunner
 
@@ -132,7 +132,7 @@ class SchedulerLoop:
         return ""
 
     def _stop(self) -> None:
-        """Let runs reach a stopping place; a second signal cuts the grace short."""
+        """Wait until runs reach a stopping place; a second signal cuts the grace period short."""
         self.stopping.set()
         log_event(logging.INFO, "stopping", words=f"within {self.grace_seconds:g} s")
         self.scheduler.shutdown(wait=False)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.extras import require_extra
 from ringfence.connector.store.schedule import Planned
+from ringfence.jobs.config.scheduled_jobs import JOBS
 from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.triggers import Trigger, parse_trigger
 
 
@@ -21,7 +22,10 @@ def configured_times(settings: Settings) -> dict[str, str]:
 
 
 def parse_triggers(settings: Settings) -> dict[str, Trigger]:
-    """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one."""
+    """Return the trigger of each job that is switched on; raise `ConfigError` for a wrong one.
+
+    A job that this installation lacks the packages for is refused here, before its time has come.
+    """
     zone = settings.schedule.timezone
     times = configured_times(settings)
     if not times:
@@ -32,11 +36,14 @@ def parse_triggers(settings: Settings) -> dict[str, Trigger]:
             next_step=f'write {first.name} = "{first.default_trigger}" under [schedule], '
             "then: ringfence schedule --check",
         )
+    for job in times:
+        if extra := JOBS[job].extra:
+            require_extra(extra, f"for the job {job} of [schedule]")
     return {job: parse_trigger(time, zone, job) for job, time in times.items()}
 
 
 def planned_jobs(triggers: dict[str, Trigger]) -> list[Planned]:
-    """Return jobs as the store writes them down."""
+    """Return jobs as the store records them."""
     return [
         Planned(job, trigger.text, trigger.zone, trigger.next_after, trigger.is_interval)
         for job, trigger in triggers.items()

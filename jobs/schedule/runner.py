@@ -1,8 +1,8 @@
-"""One project in the scheduler: asks what is due, runs it, writes down how it ended.
+"""One project in the scheduler: queries what is due, runs it, records how it ended.
 
 `poll` and `run_if_due` are called from threads of their own; neither raises where a store or a
-server is away. What can't be written then is kept and written by the first poll that finds the
-store again.
+server is unavailable. What can't be written then is kept and written by the first poll that finds
+the store again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import extract_tb
@@ -27,15 +27,16 @@ from ringfence.connector.errors import (
     StoreError,
     describe_error,
 )
+from ringfence.connector.progress import Progress
 from ringfence.connector.store import migrate, schedule
+from ringfence.connector.store.audit_chain.actor import acting_as
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.schedule import Claim, Ended
-from ringfence.connector.store.trail.actor import acting_as
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
-from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.schedule import job_functions
 from ringfence.jobs.schedule.config_file import ConfigFile
-from ringfence.jobs.schedule.jobs import JOBS
 from ringfence.jobs.schedule.logs import log_event
 from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
 from ringfence.jobs.telemetry.run_id import run_scope
@@ -90,7 +91,7 @@ class JobRunner:
         return [job for job in due if job not in self.held]
 
     def run_if_due(self, job: str) -> None:
-        """Run `job` if it is due and nobody else runs it."""
+        """Run `job` if it is due and not running elsewhere."""
         if self.stopping.is_set() or job in self.held:
             return
         try:
@@ -111,7 +112,7 @@ class JobRunner:
     def close_failed(self, job: str, error: BaseException) -> None:
         """Close a job that ended by an exception that is no `RingfenceError`.
 
-        Its message may hold values of the graph and is not told; the place in the code is.
+        Its message may hold values of the graph and is left out; the place in the code is named.
         """
         frames = extract_tb(error.__traceback__)
         place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
@@ -123,7 +124,7 @@ class JobRunner:
 
     def _run(self, job: str) -> Ended:
         retry = self.settings.schedule.retry_seconds
-        run_job = JOBS[job].load_function()
+        run_job: Callable[[Workspace, Progress], Ended] = getattr(job_functions, job)
         try:
             with open_workspace(self.settings) as workspace, acting_as(f"schedule {job}"):
                 return run_job(workspace, self._stop_if_asked)

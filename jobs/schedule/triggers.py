@@ -1,4 +1,4 @@
-"""When a job is due: a cron line or "every 10 minutes", read, checked, and asked for the next time.
+"""When a job is due: a cron line or "every 10 minutes", parsed and checked, with its next time.
 
 Cron means what crontab(5) says: Sunday is 0 or 7 (APScheduler would take 0 for Monday). A line that
 restricts both the day of the month and the day of the week is refused, because crontab reads that
@@ -162,10 +162,10 @@ def _weekday(part: str) -> str:
     return ",".join(dict.fromkeys(CRON_WEEKDAYS[number] for number in range(first, last + 1, step)))
 
 
-def _unreadable(found: str, where: str) -> ConfigError:
+def _unreadable(problem: str, where: str) -> ConfigError:
     section, key = where.split()
     return ConfigError(
-        found=found,
+        found=problem,
         needed=EXAMPLES,
         next_step=f'write {key} = "every 10 minutes" under {section}, then: {CHECK}',
     )

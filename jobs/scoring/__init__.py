@@ -1,1 +1,1 @@
-"""`ringfence score`: who is due, the network's outputs, sets, and how they reach both stores."""
+"""`ringfence score`: due nodes, the network's outputs, sets, and how they reach both stores."""

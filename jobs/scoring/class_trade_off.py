@@ -1,9 +1,9 @@
-"""What a promise to miss at most a share of a class would cost, before one chooses the share.
+"""The cost of a promise to miss at most a share of a class, to help choose that share.
 
 The rates are measured on validation nodes, on the graph as it is now. Calibration nodes are left
 alone: a share that is chosen by looking at them would no longer be promised by them. Only how many
 of them the class has counts, since that decides whether a promise can be kept at all. Validation
-nodes told training when to stop, so rates may be a little better there than on new nodes.
+nodes decided when training stopped, so rates may be a little better there than on new nodes.
 """
 
 from __future__ import annotations
@@ -15,20 +15,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ConfigError, ModelError
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.mirror import find_recorded
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, members
+from ringfence.jobs import inference
+from ringfence.jobs.config.names import CHOSEN_AT_TRAINING
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
+from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.promise import PromiseTerms, default_score, terms_in_force
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
 from ringfence.jobs.scoring.scored_rows import score_rows
+from ringfence.jobs.scoring.version_on_graph import require_active_network
 from ringfence.models.guarantee.law import smallest_n
+from ringfence.models.promise.per_class import PER_CLASS
 from ringfence.models.promise.trade_off import ALPHAS, TradeOff, trade_off
 
 
@@ -51,7 +55,7 @@ class ClassTradeOff:
     rows: tuple[TradeOff, ...]
 
     def sentences(self) -> list[str]:
-        """Return what a person should know beside the rows."""
+        """Return what a person should know besides the rows."""
         said = [
             f"measured on {self.validation:,} validation nodes, {self.of_class} of them "
             f"{self.class_}, with the score {self.score}; {self.share:.1%} of the labelled nodes "
@@ -72,10 +76,10 @@ def run_trade_off(
     workspace: Workspace,
     class_: str,
     alphas: Sequence[float] = ALPHAS,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> ClassTradeOff:
     """Measure miss rate, alert rate and precision of a class for several alphas."""
-    with write_session(workspace, progress) as session:
+    with write_session(workspace, progress, require_active_network) as session:
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
@@ -86,9 +90,9 @@ def run_trade_off(
         calibration = calibration_members(
             workspace.store, workspace.project, model.version, model.classes
         )
-        known = [one for one in labelled if one.role == "validation"]
-        rows = mirror.find([one.node_key for one in known])
-        truth = np.array([one.class_index for one in known], np.int64)[rows >= 0]
+        known = [member for member in labelled if member.role == "validation"]
+        rows = find_recorded(mirror, [member.node_key for member in known])
+        truth = np.array([member.class_index for member in known], np.int64)[rows >= 0]
         rows = rows[rows >= 0]
         _require_some(class_, truth == place)
         terms = _terms(workspace, model)
@@ -96,23 +100,29 @@ def run_trade_off(
         scores = score_rows(workspace, model, mirror, graph, rows, terms).scores
         save_graph(workspace, mirror)
         engine_of(workspace.settings.engine).close_tables(workspace.tables, model, mirror)
-    of_class = np.array([one.class_index for one in labelled], np.int64)
+    of_class = np.array([member.class_index for member in labelled], np.int64)
     priors = np.bincount(of_class, minlength=len(model.classes)) / len(of_class)
-    many = sum(one.class_index == place for one in calibration)
-    table = trade_off(scores[:, place], truth, place, priors, alphas, many)
-    own = int((truth == place).sum())
+    n_calibration = sum(member.class_index == place for member in calibration)
+    table = trade_off(scores[:, place], truth, place, priors, alphas, n_calibration)
     return ClassTradeOff(
-        class_, model.version, terms.score, len(rows), own, many, float(priors[place]), tuple(table)
+        class_,
+        model.version,
+        terms.score,
+        validation=len(rows),
+        of_class=int((truth == place).sum()),
+        calibration=n_calibration,
+        share=float(priors[place]),
+        rows=tuple(table),
     )
 
 
 def _terms(workspace: Workspace, model: SavedModel) -> PromiseTerms:
-    """The terms under which the class would be promised something, by the score that this has."""
+    """The terms of a promise per class, with the score that they have."""
     settings = workspace.settings.conformal
     terms = terms_in_force(settings, model.manifest)
-    if terms.promise == "class" or settings.score not in {None, "auto"}:
+    if terms.promise_kind.per_class or settings.score not in {None, CHOSEN_AT_TRAINING}:
         return terms
-    return replace(terms, score=default_score(terms.rule, "class"))
+    return replace(terms, score=default_score(terms.rule, PER_CLASS.name))
 
 
 def _place(model: SavedModel, class_: str) -> int:
@@ -124,8 +134,8 @@ def _place(model: SavedModel, class_: str) -> int:
     return model.classes.index(class_)
 
 
-def _require_some(class_: str, own: NDArray[np.bool_]) -> None:
-    if not own.any():
+def _require_some(class_: str, of_class: NDArray[np.bool_]) -> None:
+    if not of_class.any():
         raise ModelError(
             found=f"no validation node of class {class_!r} is in the graph",
             needed="some, to measure its alerts on",

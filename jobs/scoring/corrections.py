@@ -1,4 +1,4 @@
-"""Do the calibration nodes still have the classes that they are counted with?
+"""Checks that calibration nodes still have the classes that they are counted with.
 
 A class that was corrected in the graph counts from then on; a node whose class was withdrawn, or
 whose key another node has now, is out of the calibration. Each is recorded before it counts.
@@ -25,21 +25,21 @@ def correct_some(
     known = _calibration(workspace, version)
     size = min(workspace.settings.engine.check_nodes, len(known))
     first = mirror.members_checked % max(len(known), 1)
-    found = _find(workspace, version, classes, (known + known)[first : first + size])
-    corrections.record_corrections(writer, version, found)
+    changed = _find(workspace, version, classes, (known + known)[first : first + size])
+    corrections.record_corrections(writer, version, changed)
     mirror.members_checked = first + size
-    return len(found)
+    return len(changed)
 
 
 def correct_all(workspace: Workspace, writer: Writer, version: str | None = None) -> int:
     """Compare all calibration nodes of a model, by default of the one in use; count changes."""
-    version, found = find_all(workspace, version)
-    corrections.record_corrections(writer, version, found)
-    return len(found)
+    version, changed = find_all(workspace, version)
+    corrections.record_corrections(writer, version, changed)
+    return len(changed)
 
 
 def find_all(workspace: Workspace, version: str | None = None) -> tuple[str, list[Correction]]:
-    """Return the model and which of its calibration nodes the graph has otherwise."""
+    """Return the model and which of its calibration nodes differ in the graph."""
     recorded = (
         find_active_manifest(workspace.store, workspace.project)
         if version is None
@@ -48,14 +48,15 @@ def find_all(workspace: Workspace, version: str | None = None) -> tuple[str, lis
     if recorded is None:
         return "", []
     manifest = json.loads(recorded)
-    found = str(manifest["version"])
-    return found, _find(workspace, found, manifest["classes"], _calibration(workspace, found))
+    version = str(manifest["version"])
+    known = _calibration(workspace, version)
+    return version, _find(workspace, version, manifest["classes"], known)
 
 
 def describe_corrections(workspace: Workspace, version: str, classes: Sequence[str]) -> list[str]:
-    """Return a note for the run: how many nodes count otherwise than at the training; or none."""
+    """Return a note on how many nodes have another class than at the training; or none."""
     newest = corrections.newest_corrections(workspace.store, workspace.project, version).values()
-    out = sum(one.label not in classes for one in newest)
+    out = sum(correction.label not in classes for correction in newest)
     if not newest:
         return []
     return [
@@ -68,14 +69,14 @@ def _find(
     workspace: Workspace, version: str, classes: Sequence[str], known: Sequence[Member]
 ) -> list[Correction]:
     so_far = corrections.newest_corrections(workspace.store, workspace.project, version)
-    size, found = workspace.settings.engine.read_rows, []
+    size, changed = workspace.settings.engine.read_rows, []
     for start in range(0, len(known), size):
         part = known[start : start + size]
-        now = node_states(workspace.graph, workspace.mapping, [one.node_key for one in part])
-        found += corrections.find_corrections(part, so_far, now, classes)
-    return found
+        now = node_states(workspace.graph, workspace.mapping, [member.node_key for member in part])
+        changed += corrections.find_corrections(part, so_far, now, classes)
+    return changed
 
 
 def _calibration(workspace: Workspace, version: str) -> list[Member]:
     known = members(workspace.store, workspace.project, version, "calibration")
-    return sorted(known, key=lambda one: one.node_key)
+    return sorted(known, key=lambda member: member.node_key)

@@ -1,4 +1,4 @@
-"""Who is due: nodes without a set and without a class, once the evaluation policy says so.
+"""Due nodes: those without a set and without a class, once the evaluation policy allows.
 
 The policy is fixed when the model is trained; `models.guarantee.evaluation_policy` says why, and
 which creation times are due under it.
@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.mirror import UNKNOWN, Mirror, record_keys_at
 from ringfence.connector.neo4j.compare import find_evaluated
 from ringfence.connector.store import runs
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.workspace import Workspace
+from ringfence.models import hashing
 from ringfence.models.guarantee.evaluation_policy import (
     EvaluationPolicy,
     PolicyChanged,
@@ -26,25 +27,34 @@ from ringfence.models.guarantee.evaluation_policy import (
     require_policy,
 )
 from ringfence.models.inference import InferenceGraph, neighbour_counts
+from ringfence.models.rules.base import Rule
+
+EVALUATION_TIME = "evaluation time"  # purpose of the hashed uniforms of random evaluation times
 
 
 @dataclass(frozen=True, slots=True)
 class DueNodes:
-    """Who is evaluated now, who waits (for its time or a neighbour), who needs no prediction.
+    """Nodes that are evaluated now, that wait (for time or a neighbour), or need no prediction.
 
-    `evaluated_before` counts nodes that got a set under another key than they have now.
+    `evaluated_before` counts nodes that got a set under another key than they have now, `reused`
+    those of `rows` whose key another evaluated node had, `changed_times` evaluated nodes whose
+    creation time is not the sealed one any more.
     """
 
     rows: NDArray[np.int64]
     waiting: int
     already_known: int
     evaluated_before: int = 0
+    reused: int = 0
+    changed_times: int = 0
 
 
 def find_due(
-    mirror: Mirror, graph: InferenceGraph, rule: str, policy: EvaluationPolicy
+    mirror: Mirror, graph: InferenceGraph, rule: Rule, policy: EvaluationPolicy, seed: int
 ) -> DueNodes:
     """Return the mirror's rows that are due on the graph as it is now.
+
+    `seed` keys the random times of nodes, where the policy has some.
 
     EdgeEx weighs nodes by their edges: a node without a neighbour waits for its first one.
     """
@@ -52,10 +62,14 @@ def find_due(
     already_known = without_set & (mirror.classes != UNKNOWN)
     candidates = np.flatnonzero(without_set & (mirror.classes == UNKNOWN))
     waits = np.zeros(len(candidates), np.bool_)
-    if rule == "EdgeEx" and len(candidates):
+    if rule.needs_neighbours and len(candidates):
         waits = neighbour_counts(graph, candidates) == 0
     if policy.kind != "arrival":  # the graph is complete up to the watermark: that is "now"
-        times = due_rows(policy, mirror.created_ns[candidates], mirror.watermark_ns or 0)
+        own_times = None
+        if policy.is_random:
+            own_times = hashing.uniforms(record_keys_at(mirror, candidates), seed, EVALUATION_TIME)
+        created = mirror.created_ns[candidates]
+        times = due_rows(policy, created, mirror.watermark_ns or 0, own_times)
         waits[times.waiting] = True
     return DueNodes(candidates[~waits], int(waits.sum()), int(already_known.sum()))
 
@@ -79,17 +93,23 @@ def leave_out_evaluated(workspace: Workspace, mirror: Mirror, due: DueNodes) -> 
 def policy_of(settings: ConformalSettings) -> EvaluationPolicy:
     """Return when nodes are evaluated, as `models` takes it."""
     if settings.evaluate == "delay":
-        return EvaluationPolicy.after(int(settings.delay_hours * 3600 * NANOSECONDS))
+        return EvaluationPolicy.after(_delay_ns(settings))
+    if settings.evaluate == "random":
+        return EvaluationPolicy.within(_delay_ns(settings))
     if settings.evaluate == "date" and settings.date is not None:
         return EvaluationPolicy.at(int(settings.date.timestamp()) * NANOSECONDS)
     return EvaluationPolicy.on_arrival()
 
 
+def _delay_ns(settings: ConformalSettings) -> int:
+    return int(settings.delay_hours * 3600 * NANOSECONDS)
+
+
 def recorded_policy(settings: ConformalSettings, model: SavedModel) -> EvaluationPolicy:
     """Return the policy that was recorded when the model was trained; another one is refused.
 
-    A configuration that says nothing of it takes the model's own, so that a model that comes back
-    into use brings its policy along.
+    Without a configured policy the model's own applies, so that a model that comes back into use
+    brings its policy along.
     """
     recorded = model.manifest["evaluation"]
     if "kind" in recorded and not settings.model_fields_set & {"evaluate", "delay_hours", "date"}:

@@ -1,18 +1,23 @@
 """The levels that a run compares p-values with: alpha itself, or an adaptive one that follows it.
 
 Under `adapt` there is one level per alpha, for all strata; under a promise per class one per alpha
-and class. It moves once per answered run
+and class. It moves once per answered run, by the version's rule
 (`models.calibration.adaptive_level`); stored p-values stay as they are. The state stands in the
 run's column `levels`, so that the next run goes on from there:
 
     {"used": [0.093], "nonempty": false,
      "adaptive": [{"alpha": 0.1, "class": "", "step": 0.05, "level": 0.093, "answered": 7,
-                   "misses": 0.84, "waiting": 3}],
+                   "misses": 0.84, "waiting": 3, "rule": "today", "missed_then": 0.81}],
      "answered": [{"run": 12, "known": 70, "missed": [9]}]}
+
+`misses` is the sum of the miss rates that moved the level, `missed_then` of those at the levels
+that the runs used, as the counts `missed` are. States without `rule` are of the rule `then`, under
+which the two sums are one.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -26,12 +31,15 @@ from ringfence.connector.store.runs import newest_run_of_model, one_run
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.calibration.living_set import LivingSet
-from ringfence.models.calibration.adaptive_level import AdaptiveLevel, miss_rate_bound
+from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet
+from ringfence.models.calibration.adaptive_level import THEN, AdaptiveLevel, miss_rate_bound
 from ringfence.models.promise.class_alphas import class_alphas
 
 ALL = ""
 """Name under which a level stands that all classes share."""
+
+USELESS_BOUND = 0.1
+"""A bound on the mean miss rate that is no smaller says nothing that helps anybody."""
 
 KnownPValue = tuple[int, str, tuple[float, ...]]
 """Run, true class and p-values of an evaluated node."""
@@ -54,13 +62,15 @@ class LevelPlan:
     """What levels follow: the configured alphas, single classes' own ones, and whether they adapt.
 
     per_class: whether each class has a level of its own.
+    rule: at which level the misses of an answered run count: today's, or the one it used then.
     """
 
     alphas: tuple[float, ...]
-    own: Mapping[str, float]
+    class_alphas: Mapping[str, float]
     per_class: bool
     adapt: bool
     step: float
+    rule: str = THEN
 
 
 def next_levels(
@@ -81,10 +91,10 @@ def next_levels(
         known: the nodes of known class of those runs.
         waiting: earlier runs that are still open.
     """
-    targets = np.stack([class_alphas(classes, alpha, plan.own) for alpha in plan.alphas])
+    targets = np.stack([class_alphas(classes, alpha, plan.class_alphas) for alpha in plan.alphas])
     if not plan.adapt:
         return RunLevels(targets, targets)
-    nodes = list(known)
+    nodes = _by_run(known, used_by, classes)
     names = list(classes) if plan.per_class else [ALL]
     states, used = [], np.empty_like(targets)
     for k, alpha in enumerate(plan.alphas):
@@ -92,11 +102,18 @@ def next_levels(
             column = classes.index(name) if name else 0
             target = float(targets[k, column])
             rates = _miss_rates(nodes, used_by, classes, k, alpha, name)
-            state, most = _state(last, target, plan.step, name)
-            state = state.after(rates)
-            states.append(_state_json(state, name, max(most, waiting)))
-            used[k, column if name else slice(None)] = state.in_force
-    answered = [_answer_json(nodes, used_by[run], run, classes, plan) for run in sorted(used_by)]
+            state = _state(last, target, plan, name)
+            level = (
+                state.level.after(rates)
+                if plan.rule == THEN
+                else state.level.after_runs(_true_p_values(nodes, classes, name))
+            )
+            state = _State(
+                level, max(state.waiting, waiting), math.fsum([state.missed_then, *rates])
+            )
+            states.append(_state_json(state, plan.rule, name))
+            used[k, column if name else slice(None)] = level.in_force
+    answered = [_answer_json(nodes[run], used_by[run], run, classes, plan) for run in nodes]
     return RunLevels(targets, used, {"adaptive": states, "answered": answered})
 
 
@@ -111,56 +128,90 @@ def level_used(levels: Mapping[str, Any] | None, place: int, alpha: float, name:
     used = (levels or {}).get("used", [])
     if place >= len(used):
         return alpha
-    own = used[place]
-    return float(own[name] if isinstance(own, Mapping) else own)
+    at_alpha = used[place]
+    return float(at_alpha[name] if isinstance(at_alpha, Mapping) else at_alpha)
+
+
+def _by_run(
+    known: Iterable[KnownPValue], runs: Iterable[int], classes: Sequence[str]
+) -> dict[int, list[KnownPValue]]:
+    """The nodes of each answered run, by its number.
+
+    Nodes of a class that the model never saw are left out: no level can cover them, and the level
+    would sink for ever.
+    """
+    of_runs: dict[int, list[KnownPValue]] = {run: [] for run in sorted(runs)}
+    for node in known:
+        if node[1] in classes:
+            of_runs[node[0]].append(node)
+    return of_runs
 
 
 def _miss_rates(
-    nodes: Sequence[KnownPValue],
+    nodes: Mapping[int, Sequence[KnownPValue]],
     used_by: Mapping[int, Mapping[str, Any]],
     classes: Sequence[str],
     place: int,
     alpha: float,
     name: str,
 ) -> list[float]:
-    """Share missed of each answered run, of one class where it has a level of its own.
-
-    Nodes of a class that the model never saw are left out: no level can cover them, and the level
-    would sink for ever.
-    """
+    """Share missed of each answered run, of one class where it has a level of its own."""
     rates = []
-    for run in sorted(used_by):
+    for run, of_run in nodes.items():
         missed = [
             p[classes.index(label)] <= level_used(used_by[run], place, alpha, label)
-            for seq, label, p in nodes
-            if seq == run and label in classes and name in (ALL, label)
+            for _, label, p in of_run
+            if name in (ALL, label)
         ]
         if missed:
             rates.append(sum(missed) / len(missed))
     return rates
 
 
-def _state(
-    last: Mapping[str, Any] | None, alpha: float, step: float, name: str
-) -> tuple[AdaptiveLevel, int]:
-    """The level as the last run left it; a new one where alpha or step are others than then."""
-    for one in (last or {}).get("adaptive", []):
-        if (one["class"], one["alpha"], one["step"]) == (name, alpha, step):
-            state = AdaptiveLevel(alpha, step, one["level"], one["answered"], one["misses"])
-            return state, int(one["waiting"])
-    return AdaptiveLevel.start(alpha, step), 0
+def _true_p_values(
+    nodes: Mapping[int, Sequence[KnownPValue]], classes: Sequence[str], name: str
+) -> list[NDArray[np.float64]]:
+    """p-values of the true classes of each answered run, of the nodes that `_miss_rates` counts."""
+    return [
+        np.array([p[classes.index(label)] for _, label, p in of_run if name in (ALL, label)])
+        for of_run in nodes.values()
+    ]
 
 
-def _state_json(state: AdaptiveLevel, name: str, waiting: int) -> dict[str, Any]:
-    return {
-        "alpha": state.alpha,
+@dataclass(frozen=True, slots=True)
+class _State:
+    """A level, the most runs that ever waited, and the sum of miss rates at the levels used."""
+
+    level: AdaptiveLevel
+    waiting: int = 0
+    missed_then: float = 0.0
+
+
+def _state(last: Mapping[str, Any] | None, alpha: float, plan: LevelPlan, name: str) -> _State:
+    """The level as the last run left it; a new one where alpha, step or rule have changed."""
+    wanted = (name, alpha, plan.step, plan.rule)
+    for entry in (last or {}).get("adaptive", []):
+        if (entry["class"], entry["alpha"], entry["step"], entry.get("rule", THEN)) == wanted:
+            misses = entry["misses"]
+            level = AdaptiveLevel(alpha, plan.step, entry["level"], entry["answered"], misses)
+            return _State(level, int(entry["waiting"]), entry.get("missed_then", misses))
+    return _State(AdaptiveLevel.start(alpha, plan.step))
+
+
+def _state_json(state: _State, rule: str, name: str) -> dict[str, Any]:
+    level = state.level
+    entry = {
+        "alpha": level.alpha,
         "class": name,
-        "step": state.step,
-        "level": state.level,
-        "answered": state.answered,
-        "misses": state.misses,
-        "waiting": waiting,
+        "step": level.step,
+        "level": level.level,
+        "answered": level.answered,
+        "misses": level.misses,
+        "waiting": state.waiting,
     }
+    if rule == THEN:  # as older versions wrote it
+        return entry
+    return entry | {"rule": rule, "missed_then": state.missed_then}
 
 
 def _answer_json(
@@ -170,16 +221,15 @@ def _answer_json(
     classes: Sequence[str],
     plan: LevelPlan,
 ) -> dict[str, Any]:
-    own = [(label, p) for seq, label, p in nodes if seq == run and label in classes]
     missed = [
-        sum(p[classes.index(label)] <= level_used(levels, k, alpha, label) for label, p in own)
+        sum(p[classes.index(label)] <= level_used(levels, k, alpha, label) for _, label, p in nodes)
         for k, alpha in enumerate(plan.alphas)
     ]
-    return {"run": run, "known": len(own), "missed": missed}
+    return {"run": run, "known": len(nodes), "missed": missed}
 
 
 def levels_of_run(
-    workspace: Workspace, model: SavedModel, terms: PromiseTerms, living: LivingSet
+    workspace: Workspace, model: SavedModel, terms: PromiseTerms, living: CalibrationSet
 ) -> RunLevels | None:
     """Return the levels of the next run; None where they are the alphas themselves."""
     if not terms.adapt:
@@ -187,8 +237,10 @@ def levels_of_run(
     store, project, settings = workspace.store, workspace.project, workspace.settings.conformal
     last = newest_run_of_model(store, project, model.version)
     answered = {seq: one_run(store, project, seq).levels or {} for seq in living.answered}
-    per_class = terms.promise == "class"
-    plan = LevelPlan(settings.alphas, settings.classes, per_class, True, terms.adapt_step)
+    per_class = terms.promise_kind.per_class
+    plan = LevelPlan(
+        settings.alphas, settings.classes, per_class, True, terms.adapt_step, terms.adapt_rule
+    )
     known = p_values_of_runs(store, project, living.answered)
     levels = None if last is None else last.levels
     return next_levels(plan, model.classes, levels, answered, known, living.waiting)
@@ -203,20 +255,33 @@ def with_levels(facts: RunFacts, levels: RunLevels | None) -> RunFacts:
 
 def describe_levels(levels: RunLevels) -> list[str]:
     """Return notes of the run: the level in force, and how far the long run may be from alpha."""
-    return [
-        f"level {one['level']:.4g} in force for alpha {one['alpha']:g}"
-        + (f" of class {one['class']}" if one["class"] else "")
-        + f": {one['answered']} runs answered"
-        + (
-            f", {100 * one['misses'] / one['answered']:.1f} % of their known nodes missed on "
-            f"average over runs (proved: within {100 * _bound(one):.1f} points of "
-            f"{100 * one['alpha']:g} %)"
-            if one["answered"]
-            else ""
-        )
-        for one in levels.record["adaptive"]
-    ]
+    return [_describe_level(entry) for entry in levels.record["adaptive"]]
 
 
-def _bound(one: Mapping[str, Any]) -> float:
-    return miss_rate_bound(one["alpha"], one["step"], one["answered"], one["waiting"])
+def _describe_level(entry: Mapping[str, Any]) -> str:
+    whose = f" of class {entry['class']}" if entry["class"] else ""
+    note = f"level {entry['level']:.4g} in force for alpha {entry['alpha']:g}{whose}: "
+    answered = entry["answered"]
+    if not answered:
+        return note + "no run is answered yet"
+    missed_then = entry.get("missed_then", entry["misses"])
+    note += (
+        f"{answered} runs answered, {100 * missed_then / answered:.1f} % of their known nodes "
+        "missed on average over runs"
+    )
+    if "rule" in entry:
+        note += f" ({100 * entry['misses'] / answered:.1f} % at the level in force at the answer)"
+    return f"{note}; {_describe_bound(entry)}"
+
+
+def _describe_bound(entry: Mapping[str, Any]) -> str:
+    """What is proved of the mean miss rate, and whether it says anything."""
+    then = "rule" not in entry
+    waiting = entry["waiting"] if then else 0
+    bound = miss_rate_bound(entry["alpha"], entry["step"], entry["answered"], waiting)
+    mean = "this mean" if then else "the latter mean"
+    if bound >= max(entry["alpha"], 1.0 - entry["alpha"]):  # every share is as near as that
+        return f"nothing is proved of {mean} yet"
+    points = f"within {100 * bound:.1f} points of {100 * entry['alpha']:g} %"
+    useless = ", which is useless until more runs are answered" if bound >= USELESS_BOUND else ""
+    return f"proved of {mean}: {points}{useless}"

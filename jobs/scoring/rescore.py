@@ -10,20 +10,22 @@ import numpy as np
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import typed_candidates
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.neo4j.read.sync import Progress
-from ringfence.connector.store.corrections import calibration_members
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
-from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.decided import predictions
-from ringfence.jobs.scoring.evaluate import evaluate_rows
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
+from ringfence.jobs.scoring.node_evaluation import evaluate_nodes, prediction_table
+from ringfence.jobs.scoring.version_on_graph import (
+    calibrate_version,
+    require_active_network,
+    require_runnable,
+)
 from ringfence.jobs.telemetry.traced_run import traced
 
 NO_GUARANTEE = (
@@ -47,7 +49,7 @@ def run_rescoring(
     workspace: Workspace,
     keys: Sequence[str],
     reason: str,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> RescoreReport:
     """Evaluate `keys` (as typed on a command line) on the graph as it is now."""
     if not reason.strip():
@@ -56,21 +58,18 @@ def run_rescoring(
             needed="a reason for the record",
             next_step='ringfence rescore KEY --reason "the customer appealed"',
         )
-    with write_session(workspace, progress) as session:
+    with write_session(workspace, progress, require_active_network) as session:
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
         engine_of(workspace.settings.engine).require_network(model.network)
         mirror = read_graph(workspace, session.writer, progress).mirror
+        mark_evaluated(workspace, mirror, session.writer)
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
-        known = calibration_members(
-            workspace.store, workspace.project, model.version, model.classes
-        )
-        graph = inference.inference_graph(mirror, workspace.mapping)
-        evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
-        later = predictions(
-            mirror, rows, evaluated.result, evaluated.degree, model.classes
-        ).records()
+        require_runnable(workspace, model, mirror)
+        calibrated = calibrate_version(workspace, model, mirror)
+        evaluation = evaluate_nodes(calibrated, rows)
+        later = prediction_table(calibrated, rows, evaluation).records()
         alpha = workspace.settings.conformal.first_alpha
         record_rescores(session.writer, model.version, alpha, reason, later)
         save_graph(workspace, mirror)
@@ -80,7 +79,7 @@ def run_rescoring(
 
 
 def _row(mirror: Mirror, key: str) -> int:
-    """A key that a person wrote may mean a number or a text; the graph knows which."""
+    """Return the row of a key that a person typed: a number or a text, whichever the graph has."""
     for row in mirror.find(typed_candidates(key)).tolist():
         if row >= 0:
             return int(row)

@@ -7,29 +7,32 @@ from typing import Any
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import GraphError
-from ringfence.connector.neo4j.read.sync import Progress, SyncResult
+from ringfence.connector.neo4j.read.reader import SyncResult
 from ringfence.connector.neo4j.retry import retry_while_unavailable
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.prediction_table import count_sizes
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.records import RunFacts
 from ringfence.connector.store import runs
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rows import run_columns
 from ringfence.connector.store.runs import Decision
-from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.jobs.engines.registry import engine_of
-from ringfence.jobs.lifecycle.shadow import ShadowReport, shadow_run
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.apply import apply
 from ringfence.jobs.project.graph_read import read_graph, save_graph
-from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.apply import apply
 from ringfence.jobs.scoring.corrections import correct_some
+from ringfence.jobs.scoring.decision import decide_due
 from ringfence.jobs.scoring.due import DueNodes
-from ringfence.jobs.scoring.evaluate import decide_due
-from ringfence.jobs.scoring.evaluated import mark_evaluated
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
+from ringfence.jobs.scoring.shadow import ShadowReport, shadow_run
+from ringfence.jobs.scoring.version_on_graph import require_active_network
+from ringfence.jobs.telemetry.stopwatch import Stopwatch
 from ringfence.jobs.telemetry.traced_run import traced
 
 
@@ -38,7 +41,9 @@ class RunReport:
     """What `ringfence score` did; `seq` is None where nothing was due.
 
     `run` is what the run decided, `sizes` counts sets by their size, `corrected` the calibration
-    nodes that count otherwise from this run on, `shadow` what a candidate did beside the run.
+    nodes whose class changes from this run on, `shadow` the result of a candidate's shadow run.
+    `keys_reused` counts evaluated nodes whose key another evaluated node had, `changed_times` those
+    whose creation time changed after they were evaluated.
     """
 
     seq: int | None
@@ -49,6 +54,8 @@ class RunReport:
     waiting: int
     already_known: int
     evaluated_before: int
+    keys_reused: int
+    changed_times: int
     quarantined: int
     corrected: int
     sizes: dict[int, int]
@@ -68,18 +75,16 @@ class RunReport:
             columns = run_columns(self.run) | {"notes": list(self.run.notes)}
             columns.pop("timings")
         shadow = None if self.shadow is None else asdict(self.shadow)
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        return own | {"run": columns, "shadow": shadow}
+        report = {field.name: getattr(self, field.name) for field in fields(self)}
+        return report | {"run": columns, "shadow": shadow}
 
 
 @traced("score")
-def run_scoring(
-    workspace: Workspace, progress: Progress = lambda _what, _done, _all: None
-) -> RunReport:
+def run_scoring(workspace: Workspace, progress: Progress = no_progress) -> RunReport:
     """Evaluate the nodes that are new since the last run, once each, and write their sets."""
     stopwatch = Stopwatch()
-    engine_of(workspace.settings.engine).tell(progress)
-    with write_session(workspace, progress) as session:
+    engine_of(workspace.settings.engine).set_progress(progress)
+    with write_session(workspace, progress, require_active_network) as session:
         require_sound_record(session.writer)
         stopwatch.lap("recover")
         refuse_older_graph(workspace)
@@ -87,17 +92,18 @@ def run_scoring(
         require_mapping(workspace.mapping, recorded)  # before the mirror follows another one
         model = model_files.load_model(workspace.models, recorded)
         engine_of(workspace.settings.engine).require_network(model.network)
+        node_seed(workspace.settings, model.manifest)  # a lost seed key is refused at once
         stopwatch.lap("load model")
         read = retry_while_unavailable(
             "reading", lambda: read_graph(workspace, session.writer, progress)
         )
-        mark_evaluated(workspace, read.mirror)
+        changed_times = mark_evaluated(workspace, read.mirror, session.writer, read.new_rows)
         corrected = correct_some(
             workspace, session.writer, model.version, model.classes, read.mirror
         )
         stopwatch.lap("read")
         fault_points.reach("graph read")
-        due, decision = decide_due(workspace, model, read, stopwatch)
+        due, decision = decide_due(workspace, model, read, stopwatch, changed_times)
         seq = None
         if decision is not None:
             fault_points.reach("before decide")
@@ -154,6 +160,8 @@ def _report(
         waiting=due.waiting,
         already_known=due.already_known,
         evaluated_before=due.evaluated_before,
+        keys_reused=due.reused,
+        changed_times=due.changed_times,
         quarantined=len(read.mirror.rejected),
         corrected=corrected,
         sizes=sizes,

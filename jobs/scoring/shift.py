@@ -1,4 +1,4 @@
-"""Before any class is known: are the nodes of a run like those that it is calibrated with?
+"""Compares the nodes of a run with its calibration nodes, before any class is known.
 
 Degree, top probability, entropy and the nodes' own columns are compared within what the rule
 accounts for (`models.calibration.comparison`). What is found stands in the run's column `shift`:
@@ -20,9 +20,8 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.mirror.typed import TypedMirror
+from ringfence.jobs.project.column_encoders import ColumnEncoders, typed_network
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.typed_inputs import MANIFEST_KEY, TypedEncoders
 from ringfence.models.calibration.comparison import (
     LEVEL,
     ComparedColumn,
@@ -38,7 +37,7 @@ from ringfence.models.schema import CLASSIFIED
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 MAX_COLUMNS = 12
-"""Columns that are compared beside degree, top probability and entropy: the first by name."""
+"""Columns that are compared besides degree, top probability and entropy: the first by name."""
 
 CALENDAR = ("date", "datetime", "time")
 """Kinds of columns that are not compared: the nodes of one run are of one time by nature."""
@@ -60,37 +59,39 @@ def columns_to_compare(
     out.
     """
 
+    network = typed_network(model)
+
     def columns_at(places: Ints) -> list[ComparedColumn]:
         at = rows[places]
-        if mirror.typed is not None:
-            return _encoded_columns(mirror.typed, model, at)
+        if network is not None:
+            return _encoded_columns(mirror, network.encoders, at)
         features = np.nan_to_num(mirror.features[at].astype(np.float64))
+        names = mapping.classified.column_names
         if mapping.features_are_list:
             apart = (features - model.scaling.mean) / model.scaling.spread
             far = np.sqrt(np.mean(apart**2, axis=1)) if apart.shape[1] else np.zeros(len(at))
-            name = f"{mapping.features[0]}, distance from the training nodes' mean"
+            name = f"{names[0]}, distance from the training nodes' mean"
             return [ComparedColumn(name, far)]
-        names = sorted(range(len(mapping.features)), key=mapping.features.__getitem__)
+        by_name = sorted(range(len(names)), key=names.__getitem__)
         return [
-            ComparedColumn(f"column {mapping.features[one]}", features[:, one])
-            for one in names[:MAX_COLUMNS]
+            ComparedColumn(f"column {names[place]}", features[:, place])
+            for place in by_name[:MAX_COLUMNS]
         ]
 
     return columns_at
 
 
-def _encoded_columns(typed: TypedMirror, model: SavedModel, rows: Ints) -> list[ComparedColumn]:
-    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY], model.weights)
-    encoded = encoders.encode(typed, CLASSIFIED, rows).astype(np.float64)
-    table, found, start = encoders.tables[CLASSIFIED], [], 1  # behind the constant
+def _encoded_columns(mirror: Mirror, encoders: ColumnEncoders, rows: Ints) -> list[ComparedColumn]:
+    encoded = encoders.encode_own(mirror, CLASSIFIED, rows).astype(np.float64)
+    table, compared, start = encoders.tables[CLASSIFIED], [], 1  # behind the constant
     for name, encoder in table.encoders.items():
         part = encoded[:, start : start + len(encoder.names)]
         start += len(encoder.names)
         if table.choices[name].kind in CALENDAR:
             continue
         mixed = part @ np.arange(1.0, part.shape[1] + 1)  # a category's place, a number and a gap
-        found.append(ComparedColumn(f"column {name}", mixed, plain=False))
-    return found[:MAX_COLUMNS]
+        compared.append(ComparedColumn(f"column {name}", mixed, plain=False))
+    return compared[:MAX_COLUMNS]
 
 
 def _number(value: float) -> float | None:
@@ -111,17 +112,17 @@ def compare_with_calibration(
     Args:
         quantities: name -> values at the calibration nodes and then at the due nodes [n + m].
         degrees: of the same nodes.
-        strata: who judged whom; nothing is compared where there are none (a promise per class,
-            whose calibration nodes may have other shares of classes than all nodes).
+        strata: of the run; nothing is compared if there are none (a promise per class, whose
+            calibration nodes may have other shares of classes than all nodes).
         seed: of the permutations.
         weighted: whether calibration nodes are weighted by the shift of degrees.
         columns: gives the nodes' own columns at places among calibration and due nodes [n + m].
     """
     n = len(degrees.calibration)
-    found = []
+    differences = []
     if strata and len(degrees.due) >= MIN_DUE_NODES:
         whole = {"degree": np.concatenate([degrees.calibration, degrees.due]), **quantities}
-        found = compare_nodes(
+        differences = compare_nodes(
             {name: values[:n] for name, values in whole.items()},
             {name: values[n:] for name, values in whole.items()},
             *compared_strata(strata, degrees.calibration, degrees.due),
@@ -132,16 +133,16 @@ def compare_with_calibration(
         )
     column: dict[str, Any] = {
         "level": LEVEL,
-        "sentence": describe_differences(found),
+        "sentence": describe_differences(differences),
         "compared": [
             {
-                "name": one.name,
-                "calibration": _number(one.calibration),
-                "due": _number(one.due),
-                "distance": one.distance,
-                "p": one.p_value,
+                "name": difference.name,
+                "calibration": _number(difference.calibration),
+                "due": _number(difference.due),
+                "distance": difference.distance,
+                "p": difference.p_value,
             }
-            for one in found
+            for difference in differences
         ],
     }
     if weighted:

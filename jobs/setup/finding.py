@@ -23,6 +23,14 @@ def from_error(error: RingfenceError) -> Finding:
     return Finding("error", error.found, error.next_step or error.needed)
 
 
+NOT_YET = "not done yet: "
+
+
+def not_yet(text: str, command: str) -> Finding:
+    """Return a step that a new project has still before it: nothing is wrong."""
+    return Finding("warning", f"{NOT_YET}{text}", command)
+
+
 def attempt(text: str, check: Callable[[], object]) -> Finding:
     """Return `text` as ok where `check` passes, else the error that it raised."""
     try:

@@ -1,1 +1,1 @@
-"""What a run tells while it works: its id, log lines, a trace."""
+"""Telemetry of a run: its id, log lines, a trace."""

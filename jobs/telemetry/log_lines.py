@@ -14,6 +14,7 @@ from typing import Any
 from ringfence.jobs.telemetry.run_id import current_run_id
 
 LOGGER_NAMES = ("ringfence", "ringfence.schedule", "ringfence.alarms", "ringfence.run")
+DRIVER = "neo4j"  # its warnings, which `connector.neo4j.access.driver_log` rewrites
 logger = logging.getLogger("ringfence.run")
 
 
@@ -25,10 +26,12 @@ def configure_logging(as_json: bool) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLine() if as_json else TextLine())
     for name in LOGGER_NAMES:
-        own = logging.getLogger(name)
-        own.handlers = [handler]
-        own.setLevel(logging.INFO)
-        own.propagate = False
+        logger = logging.getLogger(name)
+        logger.handlers = [handler]
+        logger.setLevel(logging.INFO)
+        logger.propagate = False
+    logging.getLogger(DRIVER).handlers = [handler]
+    logging.getLogger(DRIVER).propagate = False
     logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
 
 
@@ -38,7 +41,7 @@ def is_configured() -> bool:
 
 
 def log_run_event(level: int, name: str, **fields: Any) -> None:
-    """Log an event of a run with its fields; without `configure_logging` nobody hears it."""
+    """Log an event of a run with its fields; without `configure_logging` it is dropped."""
     logger.log(level, name, extra={"fields": fields})
 
 

@@ -42,7 +42,7 @@ def _spans(run: TracedRun) -> list[Any]:
     from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
     class OwnTraceId(RandomIdGenerator):
-        """Traces are called as their runs."""
+        """Gives a trace the id of its run."""
 
         def generate_trace_id(self) -> int:
             return int(run.run_id, 16)

@@ -20,14 +20,14 @@ def current_run_id() -> str | None:
 
 @contextmanager
 def run_scope() -> Iterator[str]:
-    """Give the block a run id; inside another one its id goes on.
+    """Give the block a run id; inside another run it keeps that one's id.
 
     >>> with run_scope() as outer, run_scope() as inner:
     ...     outer == inner == current_run_id(), len(outer)
     (True, 32)
     """
-    if (found := _current.get()) is not None:
-        yield found
+    if (current := _current.get()) is not None:
+        yield current
         return
     made = secrets.token_hex(16)
     token = _current.set(made)

@@ -1,4 +1,4 @@
-"""A verb as a run that is told: an id, a line per step, and a trace where one is wanted.
+"""A verb as a traced run: an id, a log line per step, and a trace if configured.
 
     @traced("score")
     def run_scoring(workspace, ...):
@@ -15,16 +15,27 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from ringfence.jobs.telemetry.log_lines import configure_logging, is_configured, log_run_event
 from ringfence.jobs.telemetry.run_id import run_scope
 
 if TYPE_CHECKING:
-    from ringfence.jobs.project.workspace import Workspace
+    from ringfence.jobs.config.settings import Settings
+
+
+class OpenProject(Protocol):
+    """What a run needs of a workspace: its settings."""
+
+    @property
+    def settings(self) -> Settings:
+        """All that the project's configuration says."""
+        ...
+
 
 P = ParamSpec("P")
 T = TypeVar("T")
+W = TypeVar("W", bound=OpenProject)
 
 NANOSECONDS = 10**9
 FACTS = ("seq", "evaluated", "new_nodes", "newly_known", "version", "entries")
@@ -70,7 +81,7 @@ _current: ContextVar[TracedRun | None] = ContextVar("ringfence_traced_run", defa
 
 
 def note_step(name: str) -> None:
-    """Say that the step `name` of the run under way is done; outside of one it is nothing."""
+    """Note that the step `name` of the current run is done; outside of a run do nothing."""
     run = _current.get()
     if run is not None:
         step = run.note_step(name)
@@ -79,19 +90,17 @@ def note_step(name: str) -> None:
         )
 
 
-def traced(verb: str) -> Callable[
-    [Callable[Concatenate[Workspace, P], T]], Callable[Concatenate[Workspace, P], T]
-]:  # fmt: skip
-    """Tell of a function on a workspace as a run of `verb`."""
+def traced(
+    verb: str,
+) -> Callable[[Callable[Concatenate[W, P], T]], Callable[Concatenate[W, P], T]]:
+    """Decorate a function on a workspace as a traced run of `verb`."""
 
-    def decorate(
-        work: Callable[Concatenate[Workspace, P], T],
-    ) -> Callable[Concatenate[Workspace, P], T]:
+    def decorate(work: Callable[Concatenate[W, P], T]) -> Callable[Concatenate[W, P], T]:
         @wraps(work)
-        def told(workspace: Workspace, /, *given: P.args, **named: P.kwargs) -> T:
+        def told(workspace: W, /, *given: P.args, **named: P.kwargs) -> T:
             telemetry = workspace.settings.telemetry
             if _current.get() is not None or (telemetry.log == "off" and not telemetry.traces):
-                return work(workspace, *given, **named)  # a part of a run, or nobody listens
+                return work(workspace, *given, **named)  # part of another run, or off
             return _tell(verb, workspace, lambda: work(workspace, *given, **named))
 
         return told
@@ -99,7 +108,7 @@ def traced(verb: str) -> Callable[
     return decorate
 
 
-def _tell(verb: str, workspace: Workspace, work: Callable[[], T]) -> T:
+def _tell(verb: str, workspace: OpenProject, work: Callable[[], T]) -> T:
     settings = workspace.settings
     if settings.telemetry.log != "off" and not is_configured():
         configure_logging(settings.telemetry.log == "json")
@@ -120,7 +129,7 @@ def _tell(verb: str, workspace: Workspace, work: Callable[[], T]) -> T:
             _end(run, workspace)
 
 
-def _end(run: TracedRun, workspace: Workspace) -> None:
+def _end(run: TracedRun, workspace: OpenProject) -> None:
     telemetry = workspace.settings.telemetry
     seconds = round((run.end_ns - run.start_ns) / NANOSECONDS, 4)
     level = logging.ERROR if run.error else logging.INFO
@@ -144,9 +153,9 @@ def _facts(report: object) -> dict[str, Any]:
     >>> _facts(SimpleNamespace(seq=7, evaluated=3, words="not told"))
     {'run': 7, 'evaluated': 3}
     """
-    found = {name: getattr(report, name, None) for name in FACTS}
+    facts = {name: getattr(report, name, None) for name in FACTS}
     return {
         "run" if name == "seq" else name: value
-        for name, value in found.items()
+        for name, value in facts.items()
         if isinstance(value, int | str)
     }

@@ -5,23 +5,34 @@ and learning rate (`[model] search`). Every trial trains on the same nodes from 
 judged by its mean log loss on validation nodes, a proper score; calibration and holdout nodes are
 never looked at. The configured values are the first trial and win a tie. What was tried and chosen
 stands in the manifest.
+
+`[model] network = "auto"` and `"blend"` fit typed_sage and trees. auto takes, of these and their
+mean, the one with the lowest loss, with its standard error and that of each distance from it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ringfence.connector.errors import ConfigError, ModelError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.mirror import Mirror
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.jobs.config.settings import ModelSettings
+from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.training.fit import FittedNetwork, fit_network, outputs_inside
+from ringfence.jobs.training.fit import fit_network, outputs_inside
+from ringfence.jobs.training.fitted import FittedNetwork
+from ringfence.jobs.training.fitted_trees import blend
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.warm_start import WarmStart
+from ringfence.models.networks.registry import AUTO, BLEND, TREES, TYPED_SAGE, is_trees
 from ringfence.models.scores import softmax64
 from ringfence.models.training.loop import Epoch
 
@@ -30,6 +41,7 @@ IMBALANCED = 10.0
 FACTORS = ((1, 1), (1, 3), (1, 1 / 3), (2, 1), (0.5, 1), (2, 3), (2, 1 / 3), (0.5, 3), (0.5, 1 / 3))
 """Width and learning rate of each trial, as multiples of the configured ones, in this order."""
 
+Floats = NDArray[np.float64]
 OnEpoch = Callable[[Epoch], None] | None
 
 
@@ -56,7 +68,7 @@ class ChosenFit:
     configured: ModelSettings
     trials: tuple[Trial, ...]
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """Return what the manifest keeps of it: everything that repeats the training."""
         return {
             "configured": self.configured.model_dump(mode="json"),
@@ -86,7 +98,7 @@ def choose_fit(
     split: Split,
     on_epoch: OnEpoch,
     class_weights: bool,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
     start: WarmStart | None = None,
 ) -> ChosenFit:
     """Fit the configured network; try what is left open, and keep the best on validation nodes.
@@ -102,7 +114,7 @@ def choose_fit(
             progress("trials on validation nodes", number, len(plans))
         tried = _with_factors(workspace, factors, trials[0].learning_rate if trials else None)
         fitted = fit_network(tried, mirror, split, on_epoch, weighed, start)
-        loss = validation_log_loss(tried, mirror, split, fitted) if len(plans) > 1 else 0.0
+        loss = validation_log_loss(split, fitted) if len(plans) > 1 else 0.0
         recipe = fitted.trained.recipe
         trials.append(
             Trial(
@@ -122,15 +134,18 @@ def choose_fit(
     return ChosenFit(chosen, network, configured, kept)
 
 
-def validation_log_loss(
-    workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork
-) -> float:
+def validation_log_loss(split: Split, fitted: FittedNetwork) -> float:
     """Return the mean log loss on validation nodes, unweighted, on the subgraph of training."""
+    return float(validation_losses(split, fitted).mean())
+
+
+def validation_losses(split: Split, fitted: FittedNetwork) -> NDArray[np.float64]:
+    """Return the log loss of each validation node [n]."""
     rows = np.concatenate([split.validation, split.train])
-    logits = outputs_inside(workspace, mirror, split, fitted, rows).logits
+    logits = outputs_inside(split, fitted, rows).logits
     n = len(split.validation)
     chances = softmax64(logits[:n])[np.arange(n), split.class_indices[split.validation]]
-    return float(-np.log(np.maximum(chances, np.finfo(np.float64).tiny)).mean())
+    return np.asarray(-np.log(np.maximum(chances, np.finfo(np.float64).tiny)), np.float64)
 
 
 def _plans(
@@ -140,8 +155,9 @@ def _plans(
     yield FACTORS[0], class_weights
     if settings.class_weights == "auto" and not class_weights and _is_imbalanced(split):
         yield FACTORS[0], True
-    for factors in FACTORS[1 : settings.search]:
-        yield factors, class_weights
+    if not is_trees(settings.typed_network):  # trees have no width
+        for factors in FACTORS[1 : settings.search]:
+            yield factors, class_weights
 
 
 def _is_imbalanced(split: Split) -> bool:
@@ -165,3 +181,142 @@ def _with_factors(
     }
     changed = model.model_copy(update=values)
     return replace(workspace, settings=workspace.settings.model_copy(update={"model": changed}))
+
+
+def with_network(workspace: Workspace, settings: ModelSettings) -> Workspace:
+    """Return the project with other settings of `[model]`."""
+    changed = workspace.settings.model_copy(update={"model": settings})
+    return replace(workspace, settings=changed)
+
+
+def half_settings(settings: ModelSettings, name: str) -> ModelSettings:
+    """Return the settings of a half: what names a step or a patience is meant for the network."""
+    if name != TREES:
+        return settings.model_copy(update={"network": name})
+    named = settings.model_dump(
+        exclude_unset=True, exclude={"learning_rate", "weight_decay", "patience"}
+    )
+    return ModelSettings.model_validate(named | {"network": TREES})
+
+
+@dataclass(frozen=True, slots=True)
+class TriedScorer:
+    """A scorer, its mean log loss on validation nodes with standard error, and its seconds.
+
+    `behind` is how much larger its loss is than that of the chosen one, node by node.
+    """
+
+    name: str
+    log_loss: float
+    standard_error: float
+    behind: float
+    behind_error: float
+    seconds: float
+
+    def describe(self) -> str:
+        """Return it in words."""
+        return f"{self.name} {self.log_loss:.4f} ± {self.standard_error:.4f}"
+
+
+@dataclass(frozen=True, slots=True)
+class ScorerChoice:
+    """What was tried on how many validation nodes, what was taken, and what could not be tried."""
+
+    chosen: str
+    nodes: int
+    tried: tuple[TriedScorer, ...]
+    left_out: Mapping[str, str]
+
+    def facts(self) -> JsonObject:
+        """Return what the manifest keeps of it."""
+        return asdict(self) | {"left_out": dict(self.left_out)}
+
+    def describe(self) -> str:
+        """Return it in words."""
+        tried = ", ".join(scorer.describe() for scorer in self.tried)
+        missing = "".join(f"; {name} was left out: {why}" for name, why in self.left_out.items())
+        return (
+            f"network: {self.chosen} of auto, by the log loss on {self.nodes:,} validation nodes "
+            f"({tried}; ± is one standard error){missing}"
+        )
+
+
+def choose_scorer(
+    workspace: Workspace,
+    mirror: Mirror,
+    split: Split,
+    on_epoch: OnEpoch,
+    class_weights: bool,
+    progress: Progress = no_progress,
+    start: WarmStart | None = None,
+) -> tuple[ChosenFit, ScorerChoice | None]:
+    """Fit what the settings name; for auto and blend both halves, and choose."""
+    wanted = workspace.settings.network.lower()
+    if wanted not in (AUTO, BLEND):
+        return choose_fit(workspace, mirror, split, on_epoch, class_weights, progress, start), None
+    fits: dict[str, ChosenFit] = {}
+    seconds: dict[str, float] = {}
+    left_out: dict[str, str] = {}
+    for number, name in enumerate((TYPED_SAGE, TREES)):
+        progress(f"fitting {name}, scorers", number, 2)
+        half = with_network(workspace, half_settings(workspace.settings.model, name))
+        begun = time.perf_counter()
+        try:
+            engine_of(workspace.settings.engine).require_network(name)
+            fits[name] = choose_fit(half, mirror, split, on_epoch, class_weights, progress, start)
+        except (ConfigError, ModelError) as error:
+            if wanted == BLEND or (number == 1 and not fits):
+                raise
+            left_out[name] = error.found
+        seconds[name] = time.perf_counter() - begun
+    configured = workspace.settings.model
+    fits = {name: replace(fit, configured=configured) for name, fit in fits.items()}
+    if len(fits) == 2:
+        fits[BLEND] = _blend(fits[TYPED_SAGE], fits[TREES], split)
+        seconds[BLEND] = sum(seconds.values())
+    if wanted == BLEND:
+        return fits[BLEND], None
+    choice = _choose(fits, seconds, left_out, split)
+    return fits[choice.chosen], choice
+
+
+def _blend(network: ChosenFit, trees: ChosenFit, split: Split) -> ChosenFit:
+    fitted = blend(network.fitted, trees.fitted, split)
+    settings = network.workspace.settings.model.model_copy(update={"network": BLEND})
+    return ChosenFit(
+        with_network(network.workspace, settings),
+        fitted,
+        network.configured,
+        network.trials,
+    )
+
+
+def _choose(
+    fits: Mapping[str, ChosenFit],
+    seconds: Mapping[str, float],
+    left_out: Mapping[str, str],
+    split: Split,
+) -> ScorerChoice:
+    losses = {name: validation_losses(split, fit.fitted) for name, fit in fits.items()}
+    chosen = min(losses, key=lambda name: float(losses[name].mean()))
+    tried = tuple(
+        TriedScorer(
+            name,
+            float(values.mean()),
+            standard_error(values),
+            float((values - losses[chosen]).mean()),
+            standard_error(values - losses[chosen]),
+            seconds[name],
+        )
+        for name, values in losses.items()
+    )
+    return ScorerChoice(chosen, len(split.validation), tried, left_out)
+
+
+def standard_error(values: Floats) -> float:
+    """Return the standard error of a mean; 0 where one value has none.
+
+    >>> round(standard_error(np.array([0.0, 1.0, 0.0, 1.0])), 3)
+    0.289
+    """
+    return float(values.std(ddof=1) / math.sqrt(len(values))) if len(values) > 1 else 0.0

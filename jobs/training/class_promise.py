@@ -1,7 +1,7 @@
-"""What a promise per class asks of training: calibration shares, class weights, and what to say.
+"""What a promise per class means for training: calibration shares, class weights, warnings.
 
-It is said before anything is trained: which classes will be in every set because they have too few
-labelled nodes, and how many more would change that.
+Warnings come before anything is trained: which classes will be in every set because they have too
+few labelled nodes, and how many more would change that.
 """
 
 from __future__ import annotations
@@ -15,8 +15,10 @@ from ringfence.jobs.config.settings import ConformalSettings, Settings
 from ringfence.jobs.project.promise import PromiseTerms, terms_for_training
 from ringfence.jobs.project.promise_check import require_group, require_promised_classes
 from ringfence.jobs.training.split import Split
-from ringfence.models.calibration.split_shares import ClassShare, class_share
-from ringfence.models.promise.class_alphas import class_alphas
+from ringfence.models.promise.class_alphas import ClassShare, class_alphas, class_share
+from ringfence.models.promise.options import PromiseOptions
+from ringfence.models.promise.registry import promise_named
+from ringfence.models.scores.registry import SCORES
 
 MAX_NAMED = 8  # classes that are named one by one
 
@@ -36,12 +38,12 @@ class PromisePlan:
 
 
 def plan_promise(settings: Settings, labelled: Mapping[str, int]) -> PromisePlan:
-    """Return what the promise asks for; `labelled` counts the labelled nodes of each class."""
+    """Return what the promise requires; `labelled` counts the labelled nodes of each class."""
     terms = terms_for_training(settings.conformal)
     require_promised_classes(settings.conformal, terms, tuple(labelled))
     require_group(terms, settings.mapping().class_property)
     weighed = wants_class_weights(settings, terms)
-    if terms.promise != "class":
+    if not terms.promise_kind.per_class:
         return PromisePlan({}, weighed)
     names = tuple(labelled)
     alphas = class_alphas(names, min(settings.conformal.alphas), settings.conformal.classes)
@@ -50,15 +52,15 @@ def plan_promise(settings: Settings, labelled: Mapping[str, int]) -> PromisePlan
         name: class_share(labelled[name], float(alpha), configured)
         for name, alpha in zip(names, alphas, strict=True)
     }
-    own = {name: one.share for name, one in shares.items() if one.share > configured}
+    larger = {name: part.share for name, part in shares.items() if part.share > configured}
     sentences = describe_shares(shares, labelled, configured, alphas.tolist())
-    return PromisePlan(own, weighed, (*sentences, *_describe_score(terms)))
+    return PromisePlan(larger, weighed, (*sentences, *_describe_score(terms)))
 
 
 def wants_class_weights(settings: Settings, terms: PromiseTerms) -> bool:
     """Whether rare classes are weighed up: as configured, by default under a promise per class."""
     if settings.model.class_weights == "auto":
-        return terms.promise == "class"
+        return terms.promise_kind.per_class
     return bool(settings.model.class_weights)
 
 
@@ -77,15 +79,15 @@ needed to miss at most 10 %; 5 more labelled nodes would do']
     """
     small = [
         f"class {name} will be in every set: {labelled[name]} labelled nodes leave about "
-        f"{one.expected:.0f} for calibration, and {one.needed} are needed to miss at most "
-        f"{100 * alpha:g} %; {max(1, one.missing)} more labelled nodes would do"
-        for (name, one), alpha in zip(shares.items(), alphas, strict=True)
-        if one.expected < one.needed
+        f"{part.expected:.0f} for calibration, and {part.needed} are needed to miss at most "
+        f"{100 * alpha:g} %; {max(1, part.missing)} more labelled nodes would do"
+        for (name, part), alpha in zip(shares.items(), alphas, strict=True)
+        if part.expected < part.needed
     ]
     larger = [
-        f"{name} {one.share:.0%}"
-        for name, one in shares.items()
-        if one.share > configured and one.expected >= one.needed
+        f"{name} {part.share:.0%}"
+        for name, part in shares.items()
+        if part.share > configured and part.expected >= part.needed
     ]
     more = len(small) - MAX_NAMED
     said = small[:MAX_NAMED] + ([f"so will {more} more classes"] if more > 0 else [])
@@ -100,7 +102,8 @@ needed to miss at most 10 %; 5 more labelled nodes would do']
 
 def _describe_score(terms: PromiseTerms) -> list[str]:
     """Warn of scores that cost more under a promise per class."""
-    if terms.score not in {"APS", "RAPS", "DAPS"}:
+    score = SCORES.get(terms.score)  # None: the training chooses one
+    if score is None or not score.randomised:
         return []
     return [
         f"score {terms.score} makes sets up to 40 % larger than TPS under a promise per class "
@@ -109,15 +112,10 @@ def _describe_score(terms: PromiseTerms) -> list[str]:
 
 
 def describe_guarantee(conformal: ConformalSettings, split: Split) -> str:
-    """Say what a promise per class rests on: the calibration nodes of each class."""
+    """Say what the calibration nodes of a new model promise."""
     of_class = np.bincount(
         split.class_indices[split.calibration], minlength=len(split.classes)
     ).tolist()
-    named = [f"{name} {count:,}" for name, count in zip(split.classes, of_class, strict=True)]
-    more = len(named) - MAX_NAMED
-    nodes = ", ".join(named[:MAX_NAMED]) + (f" and {more} more classes" if more > 0 else "")
-    own = [f"{name}: {100 * alpha:g} %" for name, alpha in conformal.classes.items()]
-    missed = f"{100 * conformal.first_alpha:g} % of each class are missed"
-    return f"{len(split.calibration):,} calibration nodes ({nodes}): at most {missed}" + (
-        f" ({', '.join(own)})" if own else ""
-    )
+    nodes = dict(zip(split.classes, of_class, strict=True))
+    promise, options = promise_named(conformal.promise), PromiseOptions(conformal.classes)
+    return promise.guarantee(conformal.first_alpha, nodes, options)

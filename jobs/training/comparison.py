@@ -1,52 +1,62 @@
 """Compare model versions on the holdout, on the graph as it is now, and put it on record.
 
-Compared are nodes of known class in the holdout that no compared version trained, stopped or was
-calibrated with. Sets are those that the next run would give at the configured alpha: each version
-by its own promise and calibration nodes, without an adaptive level's shift. Everything is computed
-beside the runs' own kept tables.
+The nodes are those of known class in the holdout that no compared version used for training, early
+stopping or calibration. Sets are those that the next run would give at the configured alpha: each
+version by its own promise and calibration nodes, without an adaptive level's shift. The runs' own
+cached tables are not touched.
 """
 
 from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ModelError, RingfenceError
-from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.mirror import UNKNOWN, Mirror, find_recorded, record_keys_at
+from ringfence.connector.progress import Progress, no_progress
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_model
 from ringfence.connector.store.calibration.known import KnownNodes
-from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.engine import dumps
+from ringfence.connector.store.lifecycle.activations import activations_of
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
 from ringfence.connector.store.models import manifest_of, members
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs import inference
 from ringfence.jobs.engines.registry import engine_of
-from ringfence.jobs.lifecycle.comparison import compare_by, result_json
+from ringfence.jobs.lifecycle.comparison import (
+    HoldoutReport,
+    compare_by,
+    holdout_report,
+    result_json,
+)
+from ringfence.jobs.lifecycle.graph_benefit import VERDICTS, GraphBenefit
+from ringfence.jobs.lifecycle.promotion import find_version
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.holdout import MIN_NODES, holdout_of
+from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.model_inputs import require_mapping
 from ringfence.jobs.project.promise import terms_in_force
+from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration.living_set import living_set
-from ringfence.jobs.scoring.evaluate import evaluate_rows
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
+from ringfence.jobs.scoring.node_evaluation import evaluate_nodes
+from ringfence.jobs.scoring.version_on_graph import calibrate_version
 from ringfence.jobs.training.baselines import Learnt, baseline_outcomes
 from ringfence.models.comparison.outcome import Outcome, Sets, align
 from ringfence.models.comparison.paired import compare
-from ringfence.models.inference import InferenceGraph, neighbour_counts
+from ringfence.models.inference import neighbour_counts
 from ringfence.models.scores import softmax64
 
 Ints = NDArray[np.int64]
 MAX_NAMED = 8
-Say = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +75,36 @@ class ComparedNodes:
         return hashlib.sha256("".join(dumps(list(pair)) for pair in pairs).encode()).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class _Aside(Workspace):
-    """A workspace whose kept tables are elsewhere: a comparison leaves those of the runs alone."""
+def run_comparison(
+    workspace: Workspace,
+    version: str,
+    against: str | None = None,
+    progress: Progress = no_progress,
+) -> HoldoutReport:
+    """Compare a version with another one, by default with the active one, and record it.
 
-    place: Path = Path()
-
-    @property
-    def tables(self) -> Path:
-        return self.place
+    The active version alone is compared with the baselines.
+    """
+    first = find_version(workspace, version)
+    active = activations_of(workspace.store, workspace.project)
+    other = find_version(workspace, against) if against else active[-1].version if active else None
+    if against is not None and other == first:
+        raise ModelError(
+            found=f"{first} on both sides",
+            needed="two versions",
+            next_step=f"ringfence models compare {first}   (with the baselines alone)",
+        )
+    load_version(workspace, first)  # before the mirror follows another mapping
+    with write_session(workspace, progress) as session:
+        for compared in {first, other} - {None}:
+            require_sound_model(session.writer, str(compared))
+        mirror = read_graph(workspace, session.writer, progress).mirror
+        mark_evaluated(workspace, mirror, session.writer)
+        done = compare_and_record(
+            workspace, session.writer, mirror, first, None if other == first else other, progress
+        )
+        save_graph(workspace, mirror)
+    return holdout_report(done)
 
 
 def compare_and_record(
@@ -82,11 +113,20 @@ def compare_and_record(
     mirror: Mirror,
     version: str,
     against: str | None,
-    progress: Say = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> StoredComparison:
-    """Compare a version with another one, and with the baselines, and record what was found."""
+    """Compare a version with another one, and with the baselines, and record the result."""
     other, result = compute_comparison(workspace, mirror, version, against, progress)
     return record_comparison(writer, version, other, result)
+
+
+def _describe_benefit(model: SavedModel) -> list[str]:
+    """What the relationships bring to a version, as its training found out."""
+    benefit = GraphBenefit.from_manifest(model.manifest)
+    if benefit is None:
+        return []
+    told = [VERDICTS[benefit.verdict]] + [benefit.describe_leak()] * benefit.is_suspicious
+    return [f"{model.version}: {sentence}" for sentence in told]
 
 
 def compute_comparison(
@@ -94,12 +134,12 @@ def compute_comparison(
     mirror: Mirror,
     version: str,
     against: str | None,
-    progress: Say = lambda _what, _done, _all: None,
-) -> tuple[str | None, dict[str, Any]]:
-    """Return the version that was compared with, if any, and what was found; nothing is written.
+    progress: Progress = no_progress,
+) -> tuple[str | None, JsonObject]:
+    """Return the other version that was compared, if any, and the result; nothing is written.
 
-    Where the other version can't run on this graph, or has no node in common that both left alone,
-    the version is compared with the baselines alone, and the record says why.
+    If the other version can't run on this graph, or there are too few nodes that neither learnt
+    from, the version is compared with the baselines alone, and the record says why.
     """
     model = load_version(workspace, version)
     other, reason = _other(workspace, against)
@@ -116,26 +156,27 @@ def compute_comparison(
         )
     models = [model, *([other] if other else [])]
     outcomes = []
-    for done, one in enumerate(models):
+    for done, compared in enumerate(models):
         progress("comparing versions", done, len(models) + 1)
-        outcomes.append(version_outcome(workspace, one, mirror, nodes))
+        outcomes.append(version_outcome(workspace, compared, mirror, nodes))
     progress("comparing with trees", len(models), len(models) + 1)
     learnt = learnt_nodes(workspace, mirror, version, nodes.classes)
     baselines, notes = baseline_outcomes(
         workspace, mirror, model, learnt, nodes.rows, len(nodes.classes)
     )
-    found = compare(nodes.truth, nodes.classes, [*outcomes, *baselines])
-    notes += [note for one in models for note in unknown_classes(one, nodes)]
+    comparison = compare(nodes.truth, nodes.classes, [*outcomes, *baselines])
+    notes += [note for compared in models for note in unknown_classes(compared, nodes)]
     if against is not None and reason:
         notes.insert(0, f"not compared with {against}: {reason}")
     result = result_json(
-        found,
-        [one.version for one in models],
+        comparison,
+        [compared.version for compared in models],
         notes,
         by=compare_by(workspace.settings),
         alpha=workspace.settings.conformal.first_alpha,
         nodes_sha256=nodes.digest(),
     )
+    result["graph"] = [told for compared in models for told in _describe_benefit(compared)]
     return other.version if other else None, result
 
 
@@ -162,12 +203,12 @@ def find_nodes(workspace: Workspace, mirror: Mirror, models: Sequence[SavedModel
     """
     rows = np.flatnonzero(mirror.classes != UNKNOWN)
     keys = mirror.keys.take(rows.tolist())
-    holdouts = [one for model in models if (one := holdout_of(model.manifest)) is not None]
+    holdouts = [holdout for model in models if (holdout := holdout_of(model.manifest)) is not None]
     fit = np.full(len(rows), bool(holdouts))
     for holdout in holdouts:
         fit &= holdout.contains(keys)
     used = set().union(*(_used_keys(workspace, model) for model in models))
-    fit &= np.array([key not in used for key in keys], np.bool_)
+    fit &= np.array([key not in used for key in record_keys_at(mirror, rows)], np.bool_)
     if any(_needs_neighbours(workspace, model) for model in models):
         graph = inference.inference_graph(mirror, workspace.mapping)
         fit &= neighbour_counts(graph, rows) > 0
@@ -187,11 +228,12 @@ def _used_keys(workspace: Workspace, model: SavedModel) -> set[str]:
     A version with a holdout lets none of it join its calibration.
     """
     store, project = workspace.store, workspace.project
-    own = {one.node_key for one in members(store, project, model.version) if one.role != "holdout"}
+    learnt = members(store, project, model.version)
+    used = {member.node_key for member in learnt if member.role != "holdout"}
     if holdout_of(model.manifest) is None:
         joined = KnownNodes(store, project, model.version).all_joined()
-        own |= {node.node_key for node in joined}
-    return own
+        used |= {node.node_key for node in joined}
+    return used
 
 
 def unknown_classes(model: SavedModel, nodes: ComparedNodes) -> list[str]:
@@ -205,7 +247,7 @@ def unknown_classes(model: SavedModel, nodes: ComparedNodes) -> list[str]:
 
 
 def _needs_neighbours(workspace: Workspace, model: SavedModel) -> bool:
-    return terms_in_force(workspace.settings.conformal, model.manifest).rule == "EdgeEx"
+    return terms_in_force(workspace.settings.conformal, model.manifest).rule_kind.needs_neighbours
 
 
 def learnt_nodes(
@@ -213,8 +255,8 @@ def learnt_nodes(
 ) -> Learnt:
     """Return the nodes that a version trained and stopped on, as far as they are still there."""
     known = members(workspace.store, workspace.project, version)
-    keys = sorted(one.node_key for one in known if one.role in ("train", "validation"))
-    rows = mirror.find(keys)
+    keys = sorted(member.node_key for member in known if member.role in ("train", "validation"))
+    rows = find_recorded(mirror, keys)
     rows = rows[rows >= 0]
     rows = rows[mirror.classes[rows] != UNKNOWN]
     place = np.array([classes.index(n) if n in classes else -1 for n in mirror.class_names])
@@ -226,22 +268,15 @@ def version_outcome(
     workspace: Workspace, model: SavedModel, mirror: Mirror, nodes: ComparedNodes
 ) -> Outcome:
     """Return probabilities and sets that a version gives the nodes on the graph as it is now."""
-    terms = terms_in_force(workspace.settings.conformal, model.manifest)
-    base = calibration_members(workspace.store, workspace.project, model.version, model.classes)
-    living = living_set(workspace, model, terms, base)
-    graph: InferenceGraph = inference.inference_graph(mirror, workspace.mapping)
     with tempfile.TemporaryDirectory(dir=workspace.folder) as folder:
-        aside = _Aside(
-            workspace.settings, workspace.mapping, workspace.graph, workspace.store,
-            Path(folder) / "tables",
-        )  # fmt: skip
-        done = evaluate_rows(
-            aside, model, mirror, list(living.members), graph, nodes.rows, Stopwatch()
+        version = calibrate_version(
+            workspace, model, mirror, at_alpha=True, tables=Path(folder) / "tables"
         )
+        evaluation = evaluate_nodes(version, nodes.rows)
         passed = engine_of(workspace.settings.engine).outputs_at(
-            aside.tables, model, mirror, workspace.mapping, graph, nodes.rows
+            version.tables, model, mirror, workspace.mapping, version.graph, nodes.rows
         )
     chances = align(softmax64(passed.logits), model.classes, nodes.classes)
-    inside = align(done.result.sets[0].astype(np.float64), model.classes, nodes.classes) > 0
+    inside = align(evaluation.result.sets[0].astype(np.float64), model.classes, nodes.classes) > 0
     covered = inside[np.arange(len(nodes.truth)), nodes.truth]
     return Outcome(model.version, chances, Sets(inside.sum(axis=1), covered))

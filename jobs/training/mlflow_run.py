@@ -1,7 +1,7 @@
 """A training as a run of MLflow: parameters, curves by epoch, metrics, manifest and card.
 
-It is sent after the version is recorded, in a thread that is waited for no longer than `[tracking]
-timeout_seconds`: a server that is down, slow or wrong costs a sentence in the report, and never a
+It is sent after the version is recorded, in a thread that gets at most `[tracking]
+timeout_seconds`: a server that is down, slow or wrong causes a note in the report and never fails a
 training. MLflow is imported here alone.
 """
 
@@ -30,12 +30,12 @@ QUIET = {
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_ENABLE_ASYNC_LOGGING": "false",
 }
-"""Set where the user has not set them: MLflow's own patience is minutes."""
+"""Set unless the user has set them: MLflow's own timeouts are minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of it: the run's id where it arrived, and a sentence."""
+    """Outcome of sending: the run's id if it was delivered, and a sentence."""
 
     run_id: str | None
     sentence: str
@@ -47,7 +47,7 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
     if settings.tracking.uri is None:
         return None
     folder = workspace.models / version
-    found: list[str] = []
+    run_ids: list[str] = []
     failed: list[str] = []
 
     for name, value in QUIET.items():
@@ -61,15 +61,15 @@ def track_training(workspace: Workspace, version: str, manifest: Mapping[str, An
     def send() -> None:
         try:
             card = as_html(read_card(workspace.store, workspace.project, version))
-            found.append(_send(settings, version, manifest, card, folder))
+            run_ids.append(_send(settings, version, manifest, card, folder))
         except Exception as error:  # noqa: BLE001  (another's server must not end a training)
             failed.append(" ".join(str(error).split())[:300] or type(error).__name__)
 
     thread = threading.Thread(target=send, name="mlflow", daemon=True)
     thread.start()
     thread.join(settings.tracking.timeout_seconds)
-    if found:
-        return Sent(found[0], f"tracked by MLflow as run {found[0]}")
+    if run_ids:
+        return Sent(run_ids[0], f"tracked by MLflow as run {run_ids[0]}")
     why = failed[0] if failed else f"no answer within {settings.tracking.timeout_seconds:g} seconds"
     return Sent(None, f"not tracked by MLflow: {why}; the training is recorded all the same")
 
@@ -107,15 +107,17 @@ def _send(
 
 
 def _experiment(client: Any, name: str) -> str:
-    found = client.get_experiment_by_name(name)
-    return str(found.experiment_id if found is not None else client.create_experiment(name))
+    experiment = client.get_experiment_by_name(name)
+    return str(
+        experiment.experiment_id if experiment is not None else client.create_experiment(name)
+    )
 
 
 def parameters(manifest: Mapping[str, Any]) -> dict[str, str]:
     """Return what decided the training, by name."""
     values: dict[str, Any] = {"network": manifest["network"], "seed": manifest["seed"]}
     values |= {f"option.{name}": value for name, value in manifest["options"].items()}
-    recipe = {name: one for name, one in manifest["recipe"].items() if name != "seed"}
+    recipe = {name: value for name, value in manifest["recipe"].items() if name != "seed"}
     values |= {f"recipe.{name}": value for name, value in recipe.items()}
     values |= {f"nodes.{role}": count for role, count in manifest["counts"].items()}
     return {name: str(value) for name, value in values.items()}
@@ -139,4 +141,4 @@ def metrics(manifest: Mapping[str, Any]) -> list[tuple[str, float, int]]:
         ("trial.validation_log_loss", float(trial["validation_log_loss"]), number)
         for number, trial in enumerate(trials)
     ]
-    return [one for one in (*curves, *final, *tried) if math.isfinite(one[1])]
+    return [metric for metric in (*curves, *final, *tried) if math.isfinite(metric[1])]

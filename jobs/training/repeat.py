@@ -17,22 +17,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ModelError
-from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.mirror import UNKNOWN, Mirror, find_recorded
 from ringfence.connector.records import Member
 from ringfence.connector.store.models import manifest_of, members
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.lifecycle.promotion import find_version
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import load_graph
-from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.model_inputs import require_mapping
+from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.model_files import TREE_RECIPE_KEY, SavedModel
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.training.fit import FittedNetwork, fit_network
+from ringfence.jobs.training.chosen_fit import half_settings, with_network
+from ringfence.jobs.training.fit import fit_network
+from ringfence.jobs.training.fitted import FittedNetwork
+from ringfence.jobs.training.fitted_trees import blend
 from ringfence.jobs.training.split import Split
-from ringfence.jobs.training.warm_start import recorded_start
+from ringfence.jobs.training.warm_start import WarmStart, recorded_start
+from ringfence.models.networks.registry import TREES, TYPED_SAGE, is_blend
 from ringfence.models.training.loop import Epoch
 
-MANIFEST_KEY = "training"
+RECIPE_SETTINGS = ("learning_rate", "weight_decay", "max_epochs", "patience")
+TRAINING_KEY = "training"  # of a manifest: what a repetition needs
+OPTIONS = ("hidden", "layers", "degrees")  # that are settings too; trees have none of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +69,7 @@ def run_repeat(
     recorded = manifest_of(workspace.store, workspace.project, name)
     require_mapping(workspace.mapping, recorded)
     model = model_files.load_model(workspace.models, recorded)
-    manifest: dict[str, Any] = json.loads(recorded)
+    manifest: Mapping[str, Any] = json.loads(recorded)
     settings, unknown = recorded_settings(workspace.settings.model, manifest)
     known = members(workspace.store, workspace.project, name)
     mirror = load_graph(workspace)
@@ -75,10 +81,8 @@ def run_repeat(
         )
     split, gone = recorded_split(mirror, model, known)
     as_then = replace(workspace, settings=workspace.settings.model_copy(update={"model": settings}))
-    weighed = manifest["recipe"]["class_weights"] is not None
-    fitted = fit_network(
-        as_then, mirror, split, on_epoch, weighed, recorded_start(workspace, manifest)
-    )
+    start = recorded_start(workspace, manifest)
+    fitted = fit_again(as_then, mirror, split, on_epoch, manifest, start)
     largest = largest_difference(model, fitted)
     differences = [*unknown, *gone, *_graph_differences(mirror, manifest)]
     return RepeatReport(
@@ -97,12 +101,11 @@ def recorded_settings(
     now: ModelSettings, manifest: Mapping[str, Any]
 ) -> tuple[ModelSettings, list[str]]:
     """Return the settings that a version was fitted with, and what of them is not on record."""
-    kept = manifest.get(MANIFEST_KEY)
+    kept = manifest.get(TRAINING_KEY)
     configured = now.model_dump(mode="json") if kept is None else dict(kept["configured"])
     options, recipe = manifest["options"], manifest["recipe"]
     configured |= {
         "network": manifest["network"],
-        "hidden": options["hidden"],
         "dropout": options.get("dropout"),
         "seed": manifest["seed"],
         "learning_rate": recipe["learning_rate"],
@@ -112,7 +115,7 @@ def recorded_settings(
         "class_weights": recipe["class_weights"] is not None,
         "search": 0,
     }
-    configured |= {name: options[name] for name in ("layers", "degrees") if name in options}
+    configured |= {name: options[name] for name in OPTIONS if name in options}
     known = {name: configured[name] for name in configured if name in ModelSettings.model_fields}
     said = (
         ["the manifest is of an older version: [model] batch_size is taken from the configuration"]
@@ -125,9 +128,9 @@ def recorded_settings(
 def recorded_split(
     mirror: Mirror, model: SavedModel, known: list[Member]
 ) -> tuple[Split, list[str]]:
-    """Return the labelled nodes of a version by role, as rows of the mirror, and who is missing."""
+    """Return a version's labelled nodes by role, as rows of the mirror, and which are missing."""
     ordered = sorted(known, key=lambda member: member.node_key)
-    rows = mirror.find([member.node_key for member in ordered])
+    rows = find_recorded(mirror, [member.node_key for member in ordered])
     indices = np.full(mirror.size, UNKNOWN, np.int64)
     here = rows >= 0
     indices[rows[here]] = np.array([member.class_index for member in ordered], np.int64)[here]
@@ -151,8 +154,11 @@ def recorded_split(
 def largest_difference(model: SavedModel, fitted: FittedNetwork) -> float | None:
     """Return the largest difference of any weight or scale; 0 where all bits are equal."""
     then = {**model.weights, "mean": model.scaling.mean, "spread": model.scaling.spread}
-    now = {**fitted.weights, "mean": fitted.scaling.mean, "spread": fitted.scaling.spread}
-    if {name: one.shape for name, one in then.items()} != {n: one.shape for n, one in now.items()}:
+    scaling = fitted.inputs.scaling
+    now = {**fitted.weights, "mean": scaling.mean, "spread": scaling.spread}
+    if {name: array.shape for name, array in then.items()} != {
+        n: array.shape for n, array in now.items()
+    }:
         return None
     if all(_same_bits(then[name], now[name]) for name in then):
         return 0.0
@@ -161,8 +167,8 @@ def largest_difference(model: SavedModel, fitted: FittedNetwork) -> float | None
     return float(max([*most, np.finfo(np.float64).tiny]))
 
 
-def _same_bits(one: NDArray[Any], other: NDArray[Any]) -> bool:
-    return one.dtype == other.dtype and one.tobytes() == other.tobytes()
+def _same_bits(first: NDArray[Any], other: NDArray[Any]) -> bool:
+    return first.dtype == other.dtype and first.tobytes() == other.tobytes()
 
 
 def _graph_differences(mirror: Mirror, manifest: Mapping[str, Any]) -> list[str]:
@@ -175,3 +181,33 @@ def _graph_differences(mirror: Mirror, manifest: Mapping[str, Any]) -> list[str]
         for name in now
         if now[name] != data[name]
     ]
+
+
+def fit_again(
+    workspace: Workspace,
+    mirror: Mirror,
+    split: Split,
+    on_epoch: Callable[[Epoch], None] | None,
+    manifest: Mapping[str, Any],
+    start: WarmStart | None,
+) -> FittedNetwork:
+    """Repeat the fit of a version with its settings; a blend has two recipes."""
+    weighed = manifest["recipe"]["class_weights"] is not None
+    if not is_blend(manifest["network"]):
+        return fit_network(workspace, mirror, split, on_epoch, weighed, start)
+    settings, recipe = workspace.settings.model, manifest[TREE_RECIPE_KEY]
+    grown = settings.model_copy(
+        update={"network": TREES, **{name: recipe[name] for name in RECIPE_SETTINGS}}
+    )
+    network = with_network(workspace, half_settings(settings, TYPED_SAGE))
+    return blend(
+        fit_network(network, mirror, split, on_epoch, weighed, start),
+        fit_network(
+            with_network(workspace, grown),
+            mirror,
+            split,
+            on_epoch,
+            recipe["class_weights"] is not None,
+        ),
+        split,
+    )

@@ -1,4 +1,4 @@
-"""A training beside the schedule: runs go on while the network learns, and it may be promoted.
+"""A training in parallel with the schedule: runs continue while the network learns.
 
 The graph is read into a mirror of its own, without the lease; the lease is taken to put the version
 on record, and once more for its comparison. A process that dies leaves runs, mirror and the model
@@ -11,17 +11,20 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from ringfence.connector.neo4j.read.sync import Progress
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.progress import Progress, no_progress
+from ringfence.connector.store.audit_chain.actor import acting_as
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
 from ringfence.connector.store.models import find_active_manifest
-from ringfence.connector.store.trail.actor import acting_as
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import better_by_the_rule, newest_comparison
 from ringfence.jobs.lifecycle.promotion import in_session, run_promotion
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY, WHY_KEY
 from ringfence.jobs.project.graph_read import read_graph
+from ringfence.jobs.project.node_seed import key_for_training
 from ringfence.jobs.project.session import Session
 from ringfence.jobs.project.workspace import Workspace, open_workspace
+from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
 from ringfence.jobs.training.comparison import compute_comparison
 from ringfence.jobs.training.score_choice import check_promise
 from ringfence.jobs.training.train import (
@@ -33,7 +36,7 @@ from ringfence.jobs.training.train import (
 
 FOLDER = "training"
 WAIT_SECONDS = 1_800.0
-"""How long a run that is at work is waited for: what was trained should not be lost."""
+"""How long to wait for a run in progress: what was trained should not be lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +58,15 @@ class RetrainReport:
 
 
 def retrain_project(settings: Settings, why: str) -> str:
-    """Open a project, retrain it and say what came of it; the scheduler's child process does so."""
+    """Open a project, retrain it and return the outcome; runs in the scheduler's child process."""
     with open_workspace(settings) as workspace, acting_as("schedule retrain"):
         return run_retraining(workspace, why).words
 
 
 def run_retraining(
-    workspace: Workspace, why: str, progress: Progress = lambda _what, _done, _all: None
+    workspace: Workspace, why: str, progress: Progress = no_progress
 ) -> RetrainReport:
-    """Train a version beside the runs, compare it, and promote it where the rule says so."""
+    """Train a version while runs continue, compare it, and promote it if the rule allows."""
     trained = train_beside(workspace, why, progress)
     words = f"version {trained.version}, because {why}"
     if trained.state == "active":
@@ -86,23 +89,27 @@ def train_beside(workspace: Workspace, why: str, progress: Progress) -> TrainRep
     """Train and record a version while other processes may write."""
     workspace.require_migrated()
     check_promise(workspace)
+    key, made = key_for_training(workspace)
     beside = _Beside(workspace.settings, workspace.mapping, workspace.graph, workspace.store)
     shutil.rmtree(beside.mirror, ignore_errors=True)
     try:
         began = database_time(workspace)
         mirror = read_graph(beside, None, progress, whole=True).mirror
-        facts = {BEGAN_KEY: began, WHY_KEY: why}
-        fresh = train_on(workspace, mirror, None, lambda _sentence: None, facts, progress)
+        mark_evaluated(beside, mirror)
+        facts: JsonObject = {BEGAN_KEY: began, WHY_KEY: why}
+        fresh = train_on(
+            workspace, mirror, None, lambda _sentence: None, facts, progress, key, made
+        )
         before = find_active_manifest(workspace.store, workspace.project)
         state = in_session(
             workspace, progress, WAIT_SECONDS, lambda session: fresh.record(session.writer)
         )
 
         def compare(active: str | None) -> StoredComparison:
-            other, found = compute_comparison(workspace, mirror, fresh.version, active, progress)
+            other, result = compute_comparison(workspace, mirror, fresh.version, active, progress)
 
             def record(session: Session) -> StoredComparison:
-                return record_comparison(session.writer, fresh.version, other, found)
+                return record_comparison(session.writer, fresh.version, other, result)
 
             return in_session(workspace, progress, WAIT_SECONDS, record)
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
 
 import numpy as np
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.mirror import Mirror
+from ringfence.jobs.config.names import CHOSEN_AT_TRAINING
+from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.promise import (
     PromiseTerms,
     require_bands_for_score,
@@ -15,14 +17,12 @@ from ringfence.jobs.project.promise import (
 )
 from ringfence.jobs.project.promise_check import calibration_warnings, require_calibration
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.training.fit import FittedNetwork, all_scores, outputs_inside
+from ringfence.jobs.training.fit import all_scores, outputs_inside
+from ringfence.jobs.training.fitted import FittedNetwork
 from ringfence.jobs.training.split import Split
+from ringfence.models.promise.options import PromiseOptions
 from ringfence.models.scores.choice import ScoreChoice, choose_score
-from ringfence.models.scores.node_scores import needs_neighbours
-
-AUTO = "auto"
-WITHOUT_BANDS = ("APS", "RAPS")
-"""What may be chosen under a rule without bands of degree."""
+from ringfence.models.scores.registry import score_named
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class TrainedPromise:
     terms: PromiseTerms
     choice: ScoreChoice | None
 
-    def choice_record(self) -> dict[str, Any] | None:
+    def choice_record(self) -> JsonObject | None:
         """Return the choice as the manifest keeps it."""
         return None if self.choice is None else asdict(self.choice)
 
@@ -45,20 +45,26 @@ def check_promise(workspace: Workspace) -> None:
 
 
 def settle_promise(
-    workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork
+    workspace: Workspace, mirror: Mirror, split: Split, fitted: FittedNetwork, seed: int
 ) -> TrainedPromise:
-    """Return the promise of a model that was just fitted; `score = "auto"` is decided here."""
+    """Return the promise of a model that was just fitted; `score = "auto"` is decided here.
+
+    `seed` is what the nodes' u is keyed with.
+    """
     settings = workspace.settings.conformal
     terms = terms_for_training(settings)
-    if terms.score != AUTO:
+    if terms.score != CHOSEN_AT_TRAINING:
         return TrainedPromise(terms, None)
     rows = np.concatenate([split.validation, split.train])
-    every = all_scores(workspace, outputs_inside(workspace, mirror, split, fitted, rows))
+    u = uniforms_of(mirror, rows, seed)
+    every = all_scores(workspace, outputs_inside(split, fitted, rows), u)
     n = len(split.validation)
     candidates = {
         name: scores[:n]
         for name, scores in every.items()
-        if terms.rule == AUTO or settings.score_without_bands or name in WITHOUT_BANDS
+        if terms.rule_kind.uses_bands
+        or settings.score_without_bands
+        or score_named(name).safe_without_bands
     }
     truth = split.class_indices[split.validation]
     choice = choose_score(candidates, truth, settings.first_alpha, workspace.settings.model.seed)
@@ -72,31 +78,27 @@ def describe_mode(terms: PromiseTerms, calibration: int) -> str:
         terms: the promise.
         calibration: how many calibration nodes the training set aside.
     """
-    so_far = f" ({calibration:,} so far)" if calibration < terms.window_nodes else ""
-    who = {
-        "frozen": "the calibration nodes stay those of this training",
-        "growing": "nodes whose class becomes known join the calibration",
-        "window": f"the newest {terms.window_nodes:,} nodes of known class calibrate{so_far}",
-    }[terms.calibration_set]
+    who = terms.calibration_kind.describe_training(terms.window_nodes, calibration)
     how = "the level follows their misses" if terms.adapt else "the level stays alpha"
     return f"{who}; {how}"
 
 
-def describe_promise(promise: TrainedPromise, relationships: int, calibration: int) -> list[str]:
-    """Say what a new model promises by, and what its score can't do on this graph."""
+def describe_trained_promise(
+    promise: TrainedPromise, relationships: int, calibration: int
+) -> list[str]:
+    """Say by which rule and score a new model promises, and what its score can't do here."""
     terms = promise.terms
-    rule = "within bands of degree" if terms.rule == AUTO else f"by {terms.rule}"
-    whom = {"class": ", inside each class", "group": f", inside each value of {terms.group}"}
+    inside = terms.promise_kind.within(PromiseOptions(group=terms.group))
     sentences = [
-        f"calibrated {rule}{whom.get(terms.promise, '')} with the score {terms.score}",
+        f"calibrated {terms.rule_kind.within}{inside} with the score {terms.score}",
         describe_mode(terms, calibration),
     ]
     if promise.choice is not None:
         sentences.append(f"score: {promise.choice.sentence}")
-    if needs_neighbours(terms.score) and relationships == 0:
-        plain = terms.score.removeprefix("D")
+    score = score_named(terms.score)
+    if score.needs_edges and relationships == 0:
         sentences.append(
             f"no node of this label has a relationship to another one: {terms.score} is the same "
-            f"as {plain} here"
+            f"as {score.base} here"
         )
-    return [*sentences, *(found for found, _ in calibration_warnings(terms))]
+    return [*sentences, *(warning for warning, _ in calibration_warnings(terms))]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.errors import ModelError
-from ringfence.connector.mirror import UNKNOWN, Mirror
+from ringfence.connector.mirror import UNKNOWN, Mirror, record_keys_at
 from ringfence.connector.records import Member, Role
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.project.holdout import MIN_NODES, Holdout
@@ -118,14 +118,41 @@ def split_labelled(
 
 def train_instead(mirror: Mirror, split: Split, keys: Container[str]) -> Split:
     """Return the split with some of its calibration nodes, named by their keys, among train."""
-    own = mirror.keys.take(split.calibration.tolist())
-    moved = np.array([key in keys for key in own], np.bool_)
+    calibration_keys = record_keys_at(mirror, split.calibration)
+    moved = np.array([key in keys for key in calibration_keys], np.bool_)
     if not moved.any():
         return split
     train = np.concatenate([split.train, split.calibration[moved]])
     names = mirror.keys.take(train.tolist())
     order = sorted(range(len(names)), key=names.__getitem__)
     return replace(split, train=train[order], calibration=split.calibration[~moved])
+
+
+def stop_by_latest(mirror: Mirror, split: Split) -> Split:
+    """Return the split with the latest of train and validation nodes as validation nodes.
+
+    There are as many as before, each role in the order of its keys; of nodes of one time those
+    that were drawn for validation come last, so that a graph without an order of arrival keeps its
+    split. A class whose train nodes would all become validation nodes could not be learnt: the
+    split then stays as it was drawn. Calibration and holdout are never touched.
+    """
+    learnt = np.concatenate([split.train, split.validation])
+    drawn = np.arange(len(learnt)) >= len(split.train)
+    keys = mirror.keys.take(learnt.tolist())
+    by_key = sorted(range(len(keys)), key=keys.__getitem__)
+    learnt, drawn = learnt[by_key], drawn[by_key]
+    order = np.lexsort((drawn, mirror.created_ns[learnt]))
+    late = np.zeros(len(learnt), np.bool_)
+    late[order[len(split.train) :]] = True
+    classes = split.class_indices
+    if set(classes[split.train].tolist()) - set(classes[learnt[~late]].tolist()):
+        return split
+    return replace(split, train=learnt[~late], validation=learnt[late])
+
+
+def same_validation(first: Split, other: Split) -> bool:
+    """Whether training ends by the same nodes in both."""
+    return np.array_equal(np.sort(first.validation), np.sort(other.validation))
 
 
 def count_labelled(mirror: Mirror, holdout: Ints = NO_ROWS) -> dict[str, int]:
@@ -138,12 +165,12 @@ def count_labelled(mirror: Mirror, holdout: Ints = NO_ROWS) -> dict[str, int]:
 
 
 def _role_masks(
-    keys: list[str], classes: list[str], settings: ModelSettings, own: Mapping[str, float]
+    keys: list[str], classes: list[str], settings: ModelSettings, class_shares: Mapping[str, float]
 ) -> dict[str, NDArray[np.bool_]]:
-    """Which nodes have which role; classes in `own` have their own share of calibration."""
+    """Return a mask per role; classes in `class_shares` have their own share of calibration."""
     masks = hashing.split(keys, settings.seed, _shares(settings, settings.calibration))
-    for name, share in own.items():
-        mine = np.array([one == name for one in classes], np.bool_)
+    for name, share in class_shares.items():
+        mine = np.array([class_name == name for class_name in classes], np.bool_)
         others = hashing.split(keys, settings.seed, _shares(settings, share))
         masks = {role: np.where(mine, others[role], mask) for role, mask in masks.items()}
     return masks
@@ -161,14 +188,14 @@ def _shares(settings: ModelSettings, calibration: float) -> dict[str, float]:
 
 
 def recorded_shares(
-    settings: ModelSettings, own: Mapping[str, float]
+    settings: ModelSettings, class_shares: Mapping[str, float]
 ) -> dict[str, dict[str, float]]:
     """Return the shares of the roles by class, "" for every class without its own.
 
     A run divides nodes by them whose class becomes known after the training.
     """
     shares = {"": _shares(settings, settings.calibration)}
-    return shares | {name: _shares(settings, share) for name, share in own.items()}
+    return shares | {name: _shares(settings, share) for name, share in class_shares.items()}
 
 
 def refuse_lost_nodes(mirror: Mirror, most: float) -> None:
@@ -189,9 +216,9 @@ def refuse_lost_nodes(mirror: Mirror, most: float) -> None:
 def list_members(mirror: Mirror, split: Split) -> list[Member]:
     """Return the labelled nodes with their roles, as the store takes them."""
     return [
-        Member(mirror.keys[row], role, int(split.class_indices[row]), int(mirror.created_ns[row]))
+        Member(key, role, int(split.class_indices[row]), int(mirror.created_ns[row]))
         for role, rows in split.roles.items()
-        for row in rows.tolist()
+        for key, row in zip(record_keys_at(mirror, rows), rows.tolist(), strict=True)
     ]
 
 
@@ -199,9 +226,11 @@ def _class_order(mirror: Mirror) -> list[str]:
     seen = np.unique(mirror.classes[mirror.classes != UNKNOWN])
     classes = sorted(mirror.class_names[index] for index in seen)
     if len(classes) < 2:
-        found = f"only the class {classes[0]!r}" if classes else "no node with a known class"
+        known_classes = (
+            f"only the class {classes[0]!r}" if classes else "no node with a known class"
+        )
         raise ModelError(
-            found=f"{found} among {mirror.size} nodes",
+            found=f"{known_classes} among {mirror.size} nodes",
             needed="nodes of at least two classes to learn from",
             next_step="check [graph] class_property, then: ringfence doctor",
         )

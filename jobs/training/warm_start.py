@@ -2,9 +2,10 @@
 
 What those weights were learnt from, the new version has learnt from too. So none of the nodes that
 its ancestors trained on or stopped by may calibrate it or judge it on the holdout. Roles follow
-from keys and seed, so there are none unless the configuration changed, and then it begins anew.
-Runs that helped to choose an ancestor calibrate no descendant. Where the weights do not fit (other
-classes, columns, network or width) it begins anew as well. Either way the manifest says so.
+from keys and seed, so there are none unless the configuration changed, and then it starts from
+random weights. Runs that helped to choose an ancestor calibrate no descendant. Where the weights do
+not fit (other classes, columns, network or width) it begins anew as well. Either way the manifest
+says so.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ import torch
 from torch import Tensor
 
 from ringfence.connector.errors import ModelError
-from ringfence.connector.mirror import Mirror
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.mirror import Mirror, record_keys_at
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.models import find_active_manifest, manifest_of
 from ringfence.jobs.project import model_files
-from ringfence.jobs.project.ancestors import MANIFEST_KEY, ancestors_of, learnt_by, runs_consulted
+from ringfence.jobs.project.ancestors import WARM_START_KEY, ancestors_of, learnt_by, runs_consulted
+from ringfence.jobs.project.column_encoders import network_weights, typed_network
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.typed_inputs import ENCODER, TypedEncoders
-from ringfence.jobs.project.typed_inputs import MANIFEST_KEY as MANIFEST_KEY_TYPED
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split, train_instead
+from ringfence.models.trees.blend import without_trees
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class WarmStart:
     model: SavedModel | None
     because: str = ""
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """Return what the manifest keeps of it."""
         if self.model is None:
             return {"from": None, "because": self.because}
@@ -60,7 +62,7 @@ def plan_warm_start(
 ) -> tuple[WarmStart | None, Split]:
     """Return what to begin with, and the split with calibration nodes that may calibrate then.
 
-    None where the configuration asks for no warm start: the split is then as it was.
+    None if no warm start is configured: the split is then unchanged.
     """
     if not workspace.settings.model.warm_start:
         return None, split
@@ -75,8 +77,8 @@ def plan_warm_start(
         return WarmStart(None, f"version {model.version} knows other classes"), split
     versions = [model.version, *ancestors_of(model.manifest)]
     learnt = learnt_by(workspace.store, workspace.project, versions)
-    apart = np.concatenate([split.calibration, split.holdout]).tolist()
-    trained_on = sum(key in learnt for key in mirror.keys.take(apart))
+    apart = np.concatenate([split.calibration, split.holdout])
+    trained_on = sum(key in learnt for key in record_keys_at(mirror, apart))
     if trained_on:
         return WarmStart(
             None,
@@ -95,7 +97,7 @@ def plan_warm_start(
 def _without_consulted(
     workspace: Workspace, mirror: Mirror, split: Split, version: str, runs: frozenset[int]
 ) -> Split:
-    """Let calibration nodes of runs that helped to choose an ancestor be trained on instead."""
+    """Move calibration nodes of runs that helped to choose an ancestor to the train nodes."""
     if not runs:
         return split
     known = KnownNodes(workspace.store, workspace.project, version).all()
@@ -116,9 +118,9 @@ def begin_with(
     if start is None or start.model is None:
         return None, start
     model = start.model
-    weights = {name: one for name, one in model.weights.items() if not name.startswith(ENCODER)}
-    there = {name: tuple(one.shape) for name, one in weights.items()}
-    wanted = {name: tuple(one.shape) for name, one in network.state_dict().items()}
+    weights = without_trees(network_weights(model.weights))
+    there = {name: tuple(array.shape) for name, array in weights.items()}
+    wanted = {name: tuple(tensor.shape) for name, tensor in network.state_dict().items()}
     other = sorted(name for name in {*there, *wanted} if there.get(name) != wanted.get(name))
     if columns is not None and columns != encoded_columns(model):
         return None, WarmStart(None, f"version {model.version} reads other columns or categories")
@@ -126,20 +128,18 @@ def begin_with(
         return None, WarmStart(
             None, f"the weights of version {model.version} have other shapes ({other[0]})"
         )
-    return {name: torch.from_numpy(np.array(one)) for name, one in weights.items()}, start
+    return {name: torch.from_numpy(np.array(array)) for name, array in weights.items()}, start
 
 
 def encoded_columns(model: SavedModel) -> list[list[str]] | None:
-    """Return the encoded columns of a version by label; None where it has one label."""
-    if MANIFEST_KEY_TYPED not in model.manifest:
-        return None
-    encoders = TypedEncoders.restore(model.manifest[MANIFEST_KEY_TYPED], model.weights)
-    return [list(table.names) for table in encoders.tables]
+    """Return the encoded columns of a version by label; None where it has no encoders."""
+    network = typed_network(model)
+    return None if network is None else network.encoders.names
 
 
 def recorded_start(workspace: Workspace, manifest: Mapping[str, Any]) -> WarmStart | None:
     """Return what a version began with, for repeating its training."""
-    kept = manifest.get(MANIFEST_KEY)
+    kept = manifest.get(WARM_START_KEY)
     if not kept or kept["from"] is None:
         return None
     recorded = manifest_of(workspace.store, workspace.project, kept["from"])

@@ -1,1 +1,1 @@
-"""What people see, apart from where: tables, charts, one node, the status."""
+"""Tables, charts, the view of a node and the status, independent of where they are shown."""

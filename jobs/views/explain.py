@@ -2,38 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ringfence.connector.errors import ConfigError, RingfenceError, StoreError
-from ringfence.connector.keys import decode_key, typed_candidates
-from ringfence.connector.neo4j.neighbours import neighbours_of
+from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.keys import (
+    decode_key,
+    split_record_key,
+    typed_candidates,
+    typed_key_of,
+)
 from ringfence.connector.neo4j.read.example_queries import EVALUATED_NODES
+from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.records import NoticedLabel, Run, StoredPrediction, Threshold
 from ringfence.connector.store.lifecycle.activations import states_of
 from ringfence.connector.store.models import class_names
 from ringfence.connector.store.queries.nodes import (
+    NodeOfKey,
     chain_entry_of,
     find_prediction,
     groups_of,
+    nodes_of_key,
     noticed_labels,
-    roles_of,
-    sets_of,
 )
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ChainSeal, as_row
 from ringfence.connector.store.retention.removals import removal_of
 from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
+from ringfence.jobs.views.doubts import find_doubts
+from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, neighbours_if_reached
+from ringfence.models.promise.registry import promise_named
 
 if TYPE_CHECKING:
     from ringfence.connector.mapping import GraphMapping
     from ringfence.connector.neo4j.driver import Graph
     from ringfence.jobs.explanation.reasons import Reasons
     from ringfence.jobs.project.workspace import Workspace
-
-MAX_NEIGHBOURS = 24
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +57,7 @@ class ClassPValue:
     level: float | None = None
     calibration: int | None = None
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return the values under the keys of `ringfence explain --json`."""
         return {
             "class": self.class_,
@@ -62,25 +69,14 @@ class ClassPValue:
 
 
 @dataclass(frozen=True, slots=True)
-class ExplainedNeighbour:
-    """A neighbour with its class in the graph, its set, and its role in training, where any."""
-
-    key: str
-    class_: str | None
-    set: tuple[str, ...] | None
-    role: str | None
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the values under the keys of `ringfence explain --json`."""
-        return {"key": self.key, "class": self.class_, "set": self.set, "role": self.role}
-
-
-@dataclass(frozen=True, slots=True)
 class Explanation:
     """One evaluated node: its set and p-values, its run, its class when known, its neighbours.
 
-    `neighbours` is None where the graph was not asked. `removed_ns` says when retention removed
-    details: `p_values` then has the classes alone whose p-value stayed.
+    `neighbours` is None if the graph was not queried. `removed_ns` says when retention removed
+    details: `p_values` then has the classes alone whose p-value stayed. `doubts` say why the
+    promise behind the set can't be relied on now: it is broken, or an alarm is firing.
+    `nodes_of_key` are all evaluated nodes that had the key, one after the other; `typed_key` is
+    the record's key.
     """
 
     key: str
@@ -101,8 +97,10 @@ class Explanation:
     reasons: Reasons | None = None
     removed_ns: int | None = None
     levels: Mapping[str, float | None] = field(default_factory=dict)
+    doubts: tuple[str, ...] = ()
+    nodes_of_key: tuple[NodeOfKey, ...] = ()
 
-    def as_json(self) -> dict[str, Any]:
+    def as_json(self) -> JsonObject:
         """Return what `ringfence explain --json` prints."""
         around = self.neighbours
         return {
@@ -120,7 +118,9 @@ class Explanation:
             "chain": as_row(self.chain) if self.chain else None,
             "history": [as_row(noticed) for noticed in self.history],
             "groups": self.groups,
-            "neighbours": None if around is None else [one.as_json() for one in around],
+            "nodes_of_key": [asdict(node) for node in self.nodes_of_key],
+            "neighbours": None if around is None else [neighbour.as_json() for neighbour in around],
+            "doubts": self.doubts,
             **({} if self.reasons is None else {"why": self.reasons.as_json()}),
         }
 
@@ -130,10 +130,10 @@ def run_explain(
     key: str,
     why: bool = False,
     explainer: str | None = None,
-    progress: Callable[[str, int, int], None] = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
     seconds: float | None = None,
 ) -> Explanation:
-    """Return what is known of a node, with its neighbours from the graph; asked, why it is so.
+    """Return what is known of a node, with its neighbours from the graph; with `why`, the reasons.
 
     `explainer` is "exact" or the name of one of PyG's; without one the network decides. After so
     many `seconds` no further step of asking why is begun.
@@ -182,32 +182,43 @@ def explain(
     names = class_names(queries.store, queries.project)[run.model]
     p = _p_on_record(names, prediction)
     removed = removal_of(queries.store, queries.project, run.seq)
-    judges = _judges(queries, run, prediction.band)
+    thresholds = _thresholds_of_node(queries, run, prediction.band)
     bars = [
-        ClassPValue(name, value, name in prediction.classes, *_judge_of(judges, name))
+        ClassPValue(name, value, name in prediction.classes, *_level_of_class(thresholds, name))
         for name, value in p.items()
     ]
     typed_key = prediction.node_key
+    groups = groups_of(queries, typed_key)
+    doubts = find_doubts(queries, run, groups)
+    same_key = nodes_of_key(queries, typed_key_of(typed_key))
+    is_newest = same_key[-1].node_key == typed_key  # the graph knows nothing of earlier ones
     return Explanation(
         key=str(decode_key(typed_key)),
         typed_key=typed_key,
         sentence=describe_set(
-            prediction.classes, len(names), p, run.alpha, per_class=run.promise == "class"
+            prediction.classes,
+            len(names),
+            p,
+            run.alpha,
+            per_class=promise_named(run.promise).per_class,
+            doubts=doubts,
         ),
         classes=prediction.classes,
         p_values=tuple(sorted(bars, key=lambda bar: -bar.p)),
         alpha=run.alpha,
-        threshold=_describe_threshold(run, judges, prediction.band),
+        threshold=_describe_threshold(run, thresholds, prediction.band),
         degree=prediction.degree,
         in_graph=prediction.in_graph,
         run=run,
         chain=chain_entry_of(queries, run.seq),
         history=tuple(noticed_labels(queries, typed_key)),
-        groups=groups_of(queries, typed_key),
-        neighbours=_explain_neighbours(queries, graph, mapping, typed_key),
+        groups=groups,
+        neighbours=neighbours_if_reached(queries, graph, mapping, typed_key) if is_newest else (),
         model_state=states_of([run.model], queries.activations())[run.model],
         removed_ns=None if removed is None else removed.at_ns,
-        levels={name: _judge_of(judges, name)[0] for name in names},
+        levels={name: _level_of_class(thresholds, name)[0] for name in names},
+        doubts=doubts,
+        nodes_of_key=tuple(same_key),
     )
 
 
@@ -223,32 +234,33 @@ def _p_on_record(names: Sequence[str], stored: StoredPrediction) -> dict[str, fl
     return p
 
 
-def _judges(queries: ProjectQueries, run: Run, band: str | None) -> list[Threshold]:
-    """The thresholds that judged a node at the run's first alpha: one, or one per class."""
+def _thresholds_of_node(queries: ProjectQueries, run: Run, band: str | None) -> list[Threshold]:
+    """The thresholds of a node's stratum at the run's first alpha: one, or one per class."""
     return [
-        one
-        for one in thresholds_of(queries.store, queries.project, run.seq)
-        if one.alpha == run.alpha and one.band == (band or "")
+        threshold
+        for threshold in thresholds_of(queries.store, queries.project, run.seq)
+        if threshold.alpha == run.alpha and threshold.band == (band or "")
     ]
 
 
-def _judge_of(judges: Sequence[Threshold], name: str) -> tuple[float | None, int | None]:
-    """Level and number of calibration nodes behind the threshold that judged a class."""
-    for one in judges:
-        if one.class_ in {"", name}:
-            return one.level, one.n_calibration
+def _level_of_class(thresholds: Sequence[Threshold], name: str) -> tuple[float | None, int | None]:
+    """Level and number of calibration nodes behind the threshold of a class."""
+    for threshold in thresholds:
+        if threshold.class_ in {"", name}:
+            return threshold.level, threshold.n_calibration
     return None, None
 
 
-def _describe_threshold(run: Run, own: Sequence[Threshold], band: str | None) -> str:
-    """The threshold that judged a node: the run's only one, or that of its band or group."""
-    if len(own) != 1:  # several: one per class
+def _describe_threshold(run: Run, thresholds: Sequence[Threshold], band: str | None) -> str:
+    """The threshold of a node: the run's only one, or that of its band or group."""
+    if len(thresholds) != 1:  # several: one per class
         where = f", of nodes of degree {band}" if band else ""
-        return format_column("threshold", run.threshold) if not own else f"one per class{where}"
-    where = f" (of {own[0].n_calibration:,} calibration nodes of degree {band})" if band else ""
-    if band and run.promise == "group":
-        where = f" (of {own[0].n_calibration:,} calibration nodes of {band})"
-    return format_column("threshold", own[0].threshold) + where
+        return (
+            format_column("threshold", run.threshold) if not thresholds else f"one per class{where}"
+        )
+    whom = promise_named(run.promise).describe_band(band) if band else ""
+    where = f" (of {thresholds[0].n_calibration:,} calibration nodes of {whom})" if band else ""
+    return format_column("threshold", thresholds[0].threshold) + where
 
 
 def describe_set(
@@ -258,8 +270,11 @@ def describe_set(
     alpha: float,
     *,
     per_class: bool = False,
+    doubts: Sequence[str] = (),
 ) -> str:
-    """Return a set as a sentence; `per_class` where each class is promised something of its own.
+    """Return a set as a sentence; `per_class` if each class has a promise of its own.
+
+    What sets may miss is not said while `doubts` speak against it: these stand there instead.
 
     >>> describe_set([], 3, {}, 0.1)
     'no class conforms: none of the 3 classes reaches a p-value above 0.1'
@@ -268,9 +283,11 @@ def describe_set(
     >>> describe_set(["a"], 3, {"a": 0.04}, 0.1)
     'a, put into an empty set as the likeliest class (p = 0.04): no class conforms at 0.1'
     >>> describe_set(["a", "b"], 3, {"a": 0.5, "b": 0.3}, 0.1)
-    'may be a or b; the other 1 of 3 classes is excluded with at most 10 % error'
+    'may be a or b; sets may miss 10 % of nodes'
     >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, per_class=True)
-    'may be a; each of the other 2 of 3 classes is excluded with at most the error promised to it'
+    'only a fits; sets may miss of each class the share that its promise allows'
+    >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, doubts=["the promise is broken: 80 % are covered"])
+    'only a fits; but the promise is broken: 80 % are covered'
     """
     if not inside and per_class:
         return f"no class conforms: none of the {classes} classes has a p-value above its own level"
@@ -283,17 +300,12 @@ def describe_set(
         )
     if len(inside) == classes:
         return f"nothing can be excluded: all {classes} classes are in the set"
-    others = classes - len(inside)
+    fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
+    if doubts:
+        return f"{fitting}; but {doubts[0]}"
     if per_class:
-        return (
-            f"may be {' or '.join(inside)}; each of the other {others} of {classes} classes is "
-            "excluded with at most the error promised to it"
-        )
-    return (
-        f"may be {' or '.join(inside)}; the other {others} of {classes} classes "
-        f"{'is' if others == 1 else 'are'} excluded with "
-        f"at most {100 * alpha:g} % error"
-    )
+        return f"{fitting}; sets may miss of each class the share that its promise allows"
+    return f"{fitting}; sets may miss {100 * alpha:g} % of nodes"
 
 
 def record_of(explanation: Explanation) -> list[tuple[str, str]]:
@@ -317,7 +329,22 @@ def record_of(explanation: Explanation) -> list[tuple[str, str]]:
             for noticed in explanation.history
         ),
         *((f"group {name}", value) for name, value in explanation.groups.items()),
+        *(
+            ("another node of this key", f"evaluated in run {node.seq}: {_name_of(node.node_key)}")
+            for node in explanation.nodes_of_key
+            if node.node_key != explanation.typed_key
+        ),
     ]
+
+
+def _name_of(node_key: str) -> str:
+    """A record's key that means one node, also the first of several that had the key.
+
+    >>> _name_of("i:7"), _name_of("1@i:7")
+    ('0@i:7', '1@i:7')
+    """
+    typed_key, number = split_record_key(node_key)
+    return f"{number}@{typed_key}"
 
 
 def describe_removal(removed_ns: int) -> str:
@@ -334,7 +361,9 @@ def describe_removal(removed_ns: int) -> str:
 
 def describe_class(explanation: Explanation) -> str:
     """Return what became of a node since it got its set, as a sentence."""
-    gone = "" if explanation.in_graph else " The node had left the graph before its set reached it."
+    gone = "" if explanation.in_graph else " The node has left the graph."
+    if explanation.nodes_of_key and explanation.nodes_of_key[-1].node_key != explanation.typed_key:
+        gone = " The node has left the graph; another one has its key now."
     if not explanation.history:
         return f"Its class is not known yet.{gone}"
     last = explanation.history[-1]
@@ -358,26 +387,3 @@ def format_column(name: str, value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _explain_neighbours(
-    queries: ProjectQueries, graph: Graph | None, mapping: GraphMapping | None, typed_key: str
-) -> tuple[ExplainedNeighbour, ...] | None:
-    """Neighbours from the graph, with what SQL knows of them; None where it can't be asked."""
-    if graph is None or mapping is None:
-        return None
-    try:
-        neighbours = neighbours_of(graph, mapping, typed_key, MAX_NEIGHBOURS)
-    except RingfenceError:
-        return None
-    typed_keys = [neighbour.typed_key for neighbour in neighbours]
-    sets, roles = sets_of(queries, typed_keys), roles_of(queries, typed_keys)
-    return tuple(
-        ExplainedNeighbour(
-            neighbour.key,
-            neighbour.class_,
-            sets.get(neighbour.typed_key),
-            roles.get(neighbour.typed_key),
-        )
-        for neighbour in neighbours
-    )

@@ -1,4 +1,4 @@
-"""What a run came to, as named figures: coverage, set sizes, calibration, seconds.
+"""The outcome of a run as named figures: coverage, set sizes, calibration, seconds.
 
 The Run page shows them, the comparison of two runs puts them side by side. Coverage of naive sets
 never stands without their size.
@@ -62,20 +62,20 @@ def run_figures(run: Run, counted: StoredCoverage | None) -> list[RunFigure]:
     ]  # fmt: skip
 
 
-def describe_change(one: RunFigure, other: RunFigure) -> str:
-    """Return by how much a figure differs from another run's; empty where that says nothing.
+def describe_change(before: RunFigure, after: RunFigure) -> str:
+    """Return by how much a figure differs from another run's; empty if that is meaningless.
 
     >>> a = RunFigure("covered", 0.9, "percent", "")
     >>> b = RunFigure("covered", 0.925, "percent", "")
     >>> describe_change(a, b), describe_change(b, a), describe_change(a, a)
     ('+2.5 points', '−2.5 points', 'same')
     """
-    if one.value is None or other.value is None:
+    if before.value is None or after.value is None:
         return ""
-    change = other.value - one.value
+    change = after.value - before.value
     if change == 0:
         return "same"
     sign = "+" if change > 0 else "−"
-    if one.format == "percent":
+    if before.format == "percent":
         return f"{sign}{100 * abs(change):.1f} points"
-    return f"{sign}{cell(abs(change), 'int') if one.format == 'int' else f'{abs(change):.3g}'}"
+    return f"{sign}{cell(abs(change), 'int') if before.format == 'int' else f'{abs(change):.3g}'}"

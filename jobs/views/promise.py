@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import cast
 
 from ringfence.connector.records import RunFacts
-from ringfence.models.promise.sentence import CalibrationSet, Kind, describe_promise
+from ringfence.models.calibration.sets.registry import calibration_set_named
+from ringfence.models.promise.options import PromiseOptions
+from ringfence.models.promise.registry import promise_named
+from ringfence.models.promise.sentence import describe_promise
 
 
 def shift_of_run(run: RunFacts) -> str:
@@ -14,14 +16,17 @@ def shift_of_run(run: RunFacts) -> str:
     return str((run.shift or {}).get("sentence", ""))
 
 
+def late_classes_of_run(run: RunFacts) -> list[str]:
+    """Return how late classes usually come and which runs wait for them, as the run had it."""
+    return list((run.levels or {}).get("settled", {}).get("words", []))
+
+
 def promise_of_run(run: RunFacts) -> str:
-    """Return what a run promised, to whom, and under which condition."""
-    options = json.loads(run.options)
+    """Return what a run promised, for which nodes, and under which condition."""
     return describe_promise(
-        cast(Kind, run.promise),
+        promise_named(run.promise),
         run.alpha,
-        cast(CalibrationSet, run.calibration_set),
+        calibration_set_named(run.calibration_set),
         run.adapt,
-        options.get("classes"),
-        options.get("group"),
+        PromiseOptions.recorded(json.loads(run.options)),
     )

@@ -15,7 +15,7 @@ ESCAPES = {code: f"\\u{code:04x}" for code in HIDDEN}
 def visible(value: Any) -> Any:
     """Return text whose control and direction characters are shown as escapes; others as they are.
 
-    A name that turns the direction of text round would turn the sentence round that it stands in.
+    A name that reverses the direction of text would reverse the sentence around it.
 
     >>> print(visible("a" + chr(0x202E) + "b"), visible(7))
     a\\u202eb 7

@@ -1,8 +1,8 @@
-"""What a person asks of the worklist, as text in an address or on a command line."""
+"""The filters of the worklist, as text in an address or on a command line."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, cast, get_args
 
@@ -20,7 +20,7 @@ NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state")
 
 
 def filter_of(given: Mapping[str, str]) -> WorklistFilter:
-    """Return the filter that some parameters ask for; empty ones ask for nothing.
+    """Return the filter of some parameters; empty ones are ignored.
 
     >>> wanted = filter_of({"class": "mule", "min_p": "0.5", "until": "2025-10-09", "run": ""})
     >>> wanted.min_p, wanted.until_ns, wanted.run, wanted.known
@@ -43,6 +43,19 @@ def filter_of(given: Mapping[str, str]) -> WorklistFilter:
     return replace(wanted, **changes)
 
 
+def require_names(given: Iterable[str]) -> None:
+    """Refuse filters that the worklist doesn't have: one that is ignored gives a longer list.
+
+    >>> require_names(["min_p", "run"])
+    """
+    unknown = sorted(set(given) - set(NAMES))
+    if unknown:
+        raise ConfigError(
+            found=f"the worklist has no filter {unknown[0]!r}",
+            needed=f"one of {', '.join(asked for asked in NAMES if asked != 'class')}",
+        )
+
+
 def place_of(p: float, node_key: str) -> str:
     """Return where a page ended, as the next one's address has it.
 
@@ -53,7 +66,7 @@ def place_of(p: float, node_key: str) -> str:
 
 
 def conditions_of(wanted: WorklistFilter) -> GraphConditions:
-    """Return the part of a filter that the graph knows of: degrees and marks stand in SQL alone."""
+    """Return the part of a filter that the graph can apply: degrees and marks are only in SQL."""
     group = None if wanted.group is None else (wanted.group, wanted.value or "")
     known = {"no": False, "yes": True}.get(wanted.known)
     return GraphConditions(wanted.min_p, wanted.min_size, wanted.max_size, wanted.run, known, group)

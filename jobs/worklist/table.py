@@ -16,7 +16,7 @@ from ringfence.connector.store.queries.worklist import (
     whole_worklist,
 )
 from ringfence.connector.times import format_time
-from ringfence.jobs.views.tables.model import csv_cell
+from ringfence.jobs.views.tables.model import Cells, csv_cell
 
 COLUMNS = ("node", "class", "p", "size", "degree", "run", "decided", "known_class", "state", "by")
 
@@ -38,7 +38,7 @@ def require_class(queries: ProjectQueries, class_: str) -> None:
         )
 
 
-def row_of(node: WorklistNode, class_: str) -> dict[str, Any]:
+def row_of(node: WorklistNode, class_: str) -> Cells:
     """Return a node's values by column."""
     values = (
         node.key, class_, node.p, node.size, node.degree, node.seq, format_time(node.decided_ns),
@@ -48,7 +48,7 @@ def row_of(node: WorklistNode, class_: str) -> dict[str, Any]:
 
 
 def csv_lines(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[str]:
-    """Yield the whole list as lines of CSV; text that a spreadsheet would run is tamed."""
+    """Yield the whole list as lines of CSV; text that a spreadsheet would run is escaped."""
     yield _line(list(COLUMNS))
     for node in whole_worklist(queries, wanted):
         yield _line([csv_cell(value) for value in row_of(node, wanted.class_).values()])

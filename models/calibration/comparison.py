@@ -1,15 +1,15 @@
-"""Do the due nodes look like the calibration nodes? Asked before any of their classes is known.
+"""Test whether due nodes look like calibration nodes, before any of their classes is known.
 
 For each quantity (degree, top probability, entropy, columns) the statistic is that of Kolmogorov
 and Smirnov, the largest distance between two distribution functions. Its p-value comes from
-permutations of who is due, within the strata that the rule in use calibrates by: calibration nodes
-stand in each stratum with the share that due nodes have there, so that a difference which the rule
-accounts for is not reported. Under exchangeability within strata the p-value is valid for any
-number of nodes and with ties.
+permutations of which nodes are due, within the strata that the rule in use calibrates by: each
+stratum of calibration nodes is weighted by the share of due nodes in it, so that a difference which
+the rule accounts for is not reported. Under exchangeability within strata the p-value is valid for
+any number of nodes and with ties.
 
 One permutation serves all quantities, and each quantity is compared with the largest distance that
 any of them has in it (Westfall and Young 1993): the chance of a single false report among all of
-them is the level, however many there are and however they hang together.
+them is the level, however many there are and however they are correlated.
 
 Permutations stop early (Besag and Clifford 1991): after `h` of them were at least as far apart as
 the most distant quantity its p-value is h / drawn, otherwise (1 + exceeding) / (1 + all).
@@ -38,7 +38,7 @@ MAX_NODES_PER_SIDE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ColumnDifference:
     """One quantity: medians on both sides, distance of the distributions, p-value of all tests.
 
     p_value is that of the most distant of all quantities. A column whose values are no plain
@@ -61,7 +61,7 @@ class Difference:
 class ComparedColumn:
     """A column at the sampled calibration nodes and then due nodes; `plain`: numbers as they are.
 
-    Values of other kinds stand here as any one number that follows from the value alone.
+    A value of another kind is represented by a number that depends on the value alone.
     """
 
     name: str
@@ -80,7 +80,7 @@ def compare_nodes(
     due_strata: Ints,
     seed: int,
     columns: Columns | None = None,
-) -> list[Difference]:
+) -> list[ColumnDifference]:
     """Compare due with calibration nodes in every quantity.
 
     Args:
@@ -88,8 +88,8 @@ def compare_nodes(
         due: the same quantities at the due nodes [m].
         calibration_strata: stratum by which the rule calibrates, zeros where it has none [n].
         due_strata: the same of the due nodes [m].
-        seed: of the permutations and of the sample that stands for very many nodes.
-        columns: more quantities, asked for at the nodes of the sample alone.
+        seed: of the permutations, and of the sample that is drawn when there are very many nodes.
+        columns: more quantities, read at the nodes of the sample only.
 
     Returns:
         one difference per quantity; none where a side has no node in a common stratum.
@@ -97,7 +97,7 @@ def compare_nodes(
     >>> rng = np.random.default_rng(0)
     >>> sides = {"degree": rng.poisson(5.0, 300)}, {"degree": rng.poisson(9.0, 300)}
     >>> zeros = np.zeros(300, np.int64)
-    >>> [found.differs for found in compare_nodes(*sides, zeros, zeros, seed=1)]
+    >>> [column.differs for column in compare_nodes(*sides, zeros, zeros, seed=1)]
     [True]
     """
     rng = np.random.default_rng(seed)
@@ -117,7 +117,7 @@ def compare_nodes(
     n, is_due = len(left), np.arange(len(strata)) >= len(left)
     tested = _permutation_test(np.stack(list(whole.values())), is_due, strata, rng)
     return [
-        Difference(name, *_medians(values, n, plain[name]), distance, p)
+        ColumnDifference(name, *_medians(values, n, plain[name]), distance, p)
         for (name, values), (distance, p) in zip(whole.items(), tested, strict=True)
     ]
 
@@ -133,7 +133,7 @@ def compared_strata(
 ) -> tuple[Ints, Ints]:
     """Return within which strata nodes are compared: [n] and [m].
 
-    Those that the rule judges by. Where it weighs calibration nodes by their degree, nodes of like
+    They are the rule's own strata. If it weights calibration nodes by degree, nodes of similar
     degree are compared, since weights depend on nothing else.
 
     >>> low, high = np.array([0]), np.array([1])
@@ -141,29 +141,29 @@ def compared_strata(
     >>> compared_strata(bands, np.array([1, 5]), np.array([7, 0]))
     (array([0, 1]), array([1, 0]))
     """
-    if any(one.weights is not None for one in strata):
+    if any(stratum.weights is not None for stratum in strata):
         return degree_strata(calibration_degrees), degree_strata(due_degrees)
     ours = np.full(len(calibration_degrees), -1, np.int64)
     theirs = np.full(len(due_degrees), -1, np.int64)
-    for number, one in enumerate(strata):
-        ours[one.calibration[ours[one.calibration] < 0]] = number
-        theirs[one.due[theirs[one.due] < 0]] = number
+    for number, stratum in enumerate(strata):
+        ours[stratum.calibration[ours[stratum.calibration] < 0]] = number
+        theirs[stratum.due[theirs[stratum.due] < 0]] = number
     return ours, np.where(theirs < 0, len(strata), theirs)
 
 
-def describe_differences(found: Sequence[Difference]) -> str:
+def describe_differences(differences: Sequence[ColumnDifference]) -> str:
     """Return one sentence about what differs; empty where nothing does.
 
-    >>> describe_differences([Difference("degree", 4.0, 9.0, 0.4, 0.002)])
+    >>> describe_differences([ColumnDifference("degree", 4.0, 9.0, 0.4, 0.002)])
     'the nodes scored in this run differ from those that the promise was measured on: degree \
 (median 9, calibration nodes 4); it is not backed for them until such nodes are labelled'
     """
     words = [
-        one.name
-        if np.isnan(one.due)
-        else f"{one.name} (median {one.due:.3g}, calibration nodes {one.calibration:.3g})"
-        for one in found
-        if one.differs
+        column.name
+        if np.isnan(column.due)
+        else f"{column.name} (median {column.due:.3g}, calibration nodes {column.calibration:.3g})"
+        for column in differences
+        if column.differs
     ]
     if not words:
         return ""

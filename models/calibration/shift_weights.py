@@ -11,7 +11,7 @@ The ratio is estimated from the same nodes by logistic regression on log(1 + deg
 quantiles of both sides (a parabola over-covers by 5 points where classes are known above a certain
 degree, bins under-cover by 6 where few calibration nodes are left at one end). So the promise is
 approximate, and no stronger than its assumption: labels chosen by the truth itself (easy cases
-first) leave no trace in degrees, and no weights can mend that.
+first) leave no trace in degrees, and no weights can correct for that.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Newest is by the run that evaluated a node, never by when its class was noticed: an investigator who
 looks at odd cases first would otherwise choose the calibration set. Nodes of the training split
 were there before the first run. Where the border falls inside a run, a number that belongs to the
-node (`models.hashing`) chooses, which knows nothing of scores.
+node (`models.hashing`) decides, independently of scores.
 """
 
 from __future__ import annotations
@@ -67,6 +67,6 @@ def newest_with_classes(
     """
     chosen = newest(evaluated_in, draw, size)
     for class_ in promised:
-        own = np.flatnonzero(classes == class_)
-        chosen[own[newest(evaluated_in[own], draw[own], least)]] = True
+        of_class = np.flatnonzero(classes == class_)
+        chosen[of_class[newest(evaluated_in[of_class], draw[of_class], least)]] = True
     return chosen

@@ -1,1 +1,1 @@
-"""Comparison of ways to predict the same nodes: metrics, paired intervals, who is better."""
+"""Comparison of ways to predict the same nodes: metrics, paired intervals, which is better."""

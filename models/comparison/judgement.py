@@ -1,4 +1,4 @@
-"""Who is better, in which words: a difference counts where its whole interval is on one side."""
+"""Which version is better: a difference counts if its whole interval is on one side of zero."""
 
 from __future__ import annotations
 
@@ -32,12 +32,14 @@ class Verdict:
     words: str
 
 
-def judge(metric: str, difference: Numbers) -> Judgement:
+def judge_difference(metric: str, difference: Numbers) -> Judgement:
     """Say whether a difference (this - other) of a metric is better, worse, or may be chance.
 
-    >>> judge("accuracy", [0.05, 0.01, 0.09]), judge("log_loss", [0.05, 0.01, 0.09])
-    ('better', 'worse')
-    >>> judge("accuracy", [0.05, -0.01, 0.11])
+    >>> judge_difference("accuracy", [0.05, 0.01, 0.09])
+    'better'
+    >>> judge_difference("log_loss", [0.05, 0.01, 0.09])
+    'worse'
+    >>> judge_difference("accuracy", [0.05, -0.01, 0.11])
     'no better'
     """
     _, low, high = difference
@@ -66,9 +68,9 @@ def is_better(
     'better in accuracy (+0.050, 95 % interval +0.010 to +0.090), but class a is found less often \
 (recall -0.200, at most -0.050 is allowed)'
     """
-    found = difference["metrics"][metric]
-    judged = judge(metric, found)
-    how = f"{judged} in {WORDS[metric]} ({describe_difference(found)})"
+    interval = difference["metrics"][metric]
+    judged = judge_difference(metric, interval)
+    how = f"{judged} in {WORDS[metric]} ({describe_difference(interval)})"
     if judged != "better":
         return Verdict(False, how)
     for name, values in difference["recall"].items():
@@ -87,5 +89,5 @@ def describe_difference(numbers: Numbers) -> str:
     >>> describe_difference([0.05, 0.01, 0.09])
     '+0.050, 95 % interval +0.010 to +0.090'
     """
-    value, low, high = (float("nan") if one is None else one for one in numbers)
+    value, low, high = (float("nan") if number is None else number for number in numbers)
     return f"{value:+.3f}, 95 % interval {low:+.3f} to {high:+.3f}"

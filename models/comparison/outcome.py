@@ -1,4 +1,4 @@
-"""What one way to predict says of some nodes, and its metrics on any weighing of them."""
+"""Predictions of one way for some nodes, and its metrics under any weights of the nodes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Outcome:
 
 
 class Weighed:
-    """An outcome's metrics on any weighing of its nodes: one number per node, computed once."""
+    """An outcome's metrics under any weights of its nodes; per-node values are computed once."""
 
     def __init__(self, outcome: Outcome, truth: Ints) -> None:
         n, classes = outcome.chances.shape
@@ -57,14 +57,14 @@ class Weighed:
             self.sets = (outcome.sets.sizes.astype(np.float64), single.astype(np.float64))
 
     def metrics(self, weights: Floats) -> tuple[list[float], Floats]:
-        """Return the metrics in their order, and recall by class (NaN where nobody has it)."""
+        """Return the metrics in their order, and recall by class (NaN if it has no nodes)."""
         total = weights.sum()
         cells = np.bincount(self.cells, weights, self.classes**2)
         confusion = cells.reshape(self.classes, self.classes)
-        hits, own, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
-        there = own > 0
-        f1 = 2 * hits[there] / (own + said)[there]
-        recall = np.divide(hits, own, out=np.full(self.classes, np.nan), where=there)
+        hits, true_counts, said = confusion.diagonal(), confusion.sum(axis=1), confusion.sum(axis=0)
+        there = true_counts > 0
+        f1 = 2 * hits[there] / (true_counts + said)[there]
+        recall = np.divide(hits, true_counts, out=np.full(self.classes, np.nan), where=there)
         values = [hits.sum() / total, f1.mean(), weights @ self.loss / total]
         values += [weights @ column / total for column in self.sets]
         return [float(value) for value in values], recall

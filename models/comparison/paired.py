@@ -1,8 +1,8 @@
 """Metrics of several ways to predict the same nodes, with paired intervals of their differences.
 
 Intervals are those of the percentile bootstrap over nodes: nodes are drawn with replacement, the
-same ones for every way, so that what is hard for all of them cancels out of a difference. They
-speak of this comparison alone, and of nodes as independent draws; of a few dozen nodes they are
+same ones for every way, so that what is hard for all of them cancels out of a difference. They hold
+for this comparison alone and treat nodes as independent draws; for a few dozen nodes they are
 somewhat too narrow.
 """
 
@@ -25,7 +25,7 @@ METHOD = "paired percentile bootstrap over nodes"
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value and the interval that it would have by chance; NaN where it can't be computed."""
+    """A value and its bootstrap interval; NaN where it can't be computed."""
 
     value: float
     low: float
@@ -33,7 +33,7 @@ class Interval:
 
     def as_json(self) -> list[float | None]:
         """Return value, low and high, as JSON takes them."""
-        return [round(one, 6) if np.isfinite(one) else None for one in self.parts]
+        return [round(part, 6) if np.isfinite(part) else None for part in self.parts]
 
     @property
     def parts(self) -> tuple[float, float, float]:
@@ -51,8 +51,8 @@ class Compared:
     def as_json(self) -> dict[str, Any]:
         """Return the intervals by name."""
         return {
-            "metrics": {name: one.as_json() for name, one in self.metrics.items()},
-            "recall": {name: one.as_json() for name, one in self.recall.items()},
+            "metrics": {name: interval.as_json() for name, interval in self.metrics.items()},
+            "recall": {name: interval.as_json() for name, interval in self.recall.items()},
         }
 
 

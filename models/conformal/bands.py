@@ -3,13 +3,13 @@
 Given the graph as it is now, a node's odds of having been there at training, or of arriving in some
 window, depend under edge exchangeability on its degree alone, and under node exchangeability on
 nothing. So within a band of degrees calibration and due nodes have (nearly) equal odds in both
-worlds, and nobody has to know which one it is. docs/mathematics.md says what is proved of this.
+worlds, and it need not be known which one holds. docs/mathematics.md says what is proved of this.
 
-Cuts come from the degrees of all nodes, never from who is a calibration node: degrees are walked
-upwards, and a band is closed once it is expected to hold 3 / alpha calibration nodes and as many
-are expected beyond it. A band that really holds fewer than 1.5 / alpha joins its smaller neighbour;
-the node that is judged counts as one of them, which makes the choice of bands symmetric in it and
-the calibration nodes, and the promise exact under node exchangeability.
+Cuts come from the degrees of all nodes, never from which nodes calibrate: going up through the
+degrees, a band is closed once it is expected to hold 3 / alpha calibration nodes and as many are
+expected beyond it. A band that really holds fewer than 1.5 / alpha joins its smaller neighbour; the
+node that is judged counts as one of them, which makes the choice of bands symmetric in it and the
+calibration nodes, and the promise exact under node exchangeability.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.conformal.strata import EVERYBODY, Stratum
+from ringfence.models.conformal.strata import ALL_NODES, Stratum
 
 Ints = NDArray[np.int64]
 
@@ -47,7 +47,7 @@ def cut_degrees(
 
     Args:
         counts: nodes of the graph with degree 0, 1, 2, … [largest degree + 1].
-        calibration: how many calibration nodes there are, whoever they are.
+        calibration: the number of calibration nodes.
         alpha: the smallest share that may be missed.
         expected: over alpha, how many calibration nodes a band is expected to hold; with too few
             for two such bands, `EXPECTED_NODES`.
@@ -148,8 +148,9 @@ def band_strata(
 ) -> list[Stratum]:
     """Return the strata of degree bands, those of higher degrees later.
 
-    The union of bands that judges a node is made with that node counted among the calibration
-    nodes. So two due nodes can be judged by unions that overlap; it is rare, and both are right.
+    The union of bands that a node is compared with is made with that node counted among the
+    calibration nodes. So two due nodes can have unions that overlap; it is rare, and both are
+    right.
 
     Args:
         lows: `cut_degrees` of the graph as it is now.
@@ -186,14 +187,14 @@ def band_strata(
 
 
 def band_name(lows: Ints, first: int, last: int) -> str:
-    """Return the degrees of the bands `first` to `last` as text; EVERYBODY for all of them.
+    """Return the degrees of the bands `first` to `last` as text; ALL_NODES for all of them.
 
     >>> lows = np.array([0, 2, 3])
     >>> band_name(lows, 0, 0), band_name(lows, 1, 1), band_name(lows, 1, 2)
     ('0-1', '2', '2+')
     """
     if first == 0 and last == len(lows) - 1:
-        return EVERYBODY
+        return ALL_NODES
     low = int(lows[first])
     if last == len(lows) - 1:
         return f"{low}+"

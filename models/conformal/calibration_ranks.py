@@ -52,10 +52,10 @@ def count_at_most(ordered: Floats, scores: Floats) -> Array:
         return np.searchsorted(ordered, scores, side="right")
     from ringfence.models.conformal.kernels.rank import count_each
 
-    found = np.empty(scores.size, dtype=np.uint32)
+    counts = np.empty(scores.size, dtype=np.uint32)
     flat = np.ascontiguousarray(scores).reshape(-1)
-    count_each(flat, lookup.ordered, lookup.low, lookup.scale, lookup.starts, found)
-    return found.reshape(scores.shape)
+    count_each(flat, lookup.ordered, lookup.low, lookup.scale, lookup.starts, counts)
+    return counts.reshape(scores.shape)
 
 
 def p_of_counts(ordered: Floats, scores: Floats, table: Floats | None) -> Floats:
@@ -70,15 +70,15 @@ def p_of_counts(ordered: Floats, scores: Floats, table: Floats | None) -> Floats
         return (counts + 1) / (len(ordered) + 1) if table is None else table[counts]
     from ringfence.models.conformal.kernels.rank import look_up_each
 
-    found = np.empty(scores.size)
+    p_values = np.empty(scores.size)
     flat = np.ascontiguousarray(scores).reshape(-1)
     entries = np.empty(0) if table is None else table
-    look_up_each(flat, lookup.ordered, lookup.low, lookup.scale, lookup.starts, entries, found)
-    return found.reshape(scores.shape)
+    look_up_each(flat, lookup.ordered, lookup.low, lookup.scale, lookup.starts, entries, p_values)
+    return p_values.reshape(scores.shape)
 
 
 def make_lookup(ordered: Floats) -> Lookup | None:
-    """Return the buckets of sorted scores, or None where no straight line tells them apart."""
+    """Return the buckets of sorted scores, or None if no straight line separates them."""
     from ringfence.models.conformal.kernels.rank import PADDING_SCORES, fill_starts
 
     below = int(np.searchsorted(ordered, -np.inf, side="right"))

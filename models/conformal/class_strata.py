@@ -1,4 +1,4 @@
-"""Degree bands inside classes: who judges a due node for class c, among nodes of class c alone.
+"""Degree bands inside classes: which calibration nodes of class c its p-values are computed from.
 
 A promise per class compares the score of class c with calibration nodes of class c. Where a class
 has enough of them it has bands of degree of its own, cut as `bands` does from the degrees of all
@@ -6,9 +6,9 @@ nodes and from how many calibration nodes the class has; a smaller class is one 
 node's class is c, it and the calibration nodes of class c are exchangeable under node
 exchangeability, whatever happens to other classes: the promise of each class is exact.
 
-Classes have different cuts, and a due node has one name for where it stands. Degrees are therefore
-divided into cells, so that within a cell every class judges by the same calibration nodes. Several
-cells can share the calibration nodes of a class; the law of coverage counts those once.
+Classes have different cuts, while a due node's band has a single name. Degrees are therefore
+divided into cells, so that within a cell every class uses the same calibration nodes. Several cells
+can share the calibration nodes of a class; the law of coverage counts those once.
 """
 
 from __future__ import annotations
@@ -55,50 +55,50 @@ def class_band_strata(
     """
     members = [np.flatnonzero(classes == y) for y in range(len(alphas))]
     cuts = [
-        cut_degrees_of_part(counts, len(own), float(alpha), expected)
-        for own, alpha in zip(members, alphas, strict=True)
+        cut_degrees_of_part(counts, len(of_class), float(alpha), expected)
+        for of_class, alpha in zip(members, alphas, strict=True)
     ]
     lows = np.unique(np.concatenate(cuts))  # within one of these every class has one band
     pieces = band_numbers(lows, due_degrees)
-    judges = {
+    ranges = {
         piece: tuple(
-            _judges(cut, calibration_degrees[own], int(lows[piece]), float(a))
-            for cut, own, a in zip(cuts, members, alphas, strict=True)
+            _degree_range(cut, calibration_degrees[of_class], int(lows[piece]), float(a))
+            for cut, of_class, a in zip(cuts, members, alphas, strict=True)
         )
         for piece in range(len(lows))
     }
-    found = []
-    for first, last in _cells(judges):
+    strata = []
+    for first, last in _cells(ranges):
         due = np.flatnonzero((pieces >= first) & (pieces <= last))
         if not len(due):
             continue
         name = band_name(lows, first, last)
-        for y, (low, high) in enumerate(judges[first]):
+        for y, (low, high) in enumerate(ranges[first]):
             degree = calibration_degrees[members[y]]
             inside = members[y][(degree >= low) & (degree < high)]
-            found.append(Stratum(name, inside, due, y))
-    return found
+            strata.append(Stratum(name, inside, due, y))
+    return strata
 
 
-def _judges(lows: Ints, degrees: Ints, degree: int, alpha: float) -> tuple[int, float]:
-    """The degrees [low, high) of a class's calibration nodes that judge a node of some degree.
+def _degree_range(lows: Ints, degrees: Ints, degree: int, alpha: float) -> tuple[int, float]:
+    """The degrees [low, high) of the calibration nodes that a node is compared with in a class.
 
     The node counts as one of them when small bands join others, as in `bands.band_strata`.
     """
     counts = np.bincount(band_numbers(lows, degrees), minlength=len(lows))
-    own = int(band_numbers(lows, np.array([degree]))[0])
-    counts[own] += 1
+    band = int(band_numbers(lows, np.array([degree]))[0])
+    counts[band] += 1
     unions = merge_bands(counts, fewest_nodes(alpha))
-    inside = np.flatnonzero(unions == unions[own])
+    inside = np.flatnonzero(unions == unions[band])
     last = int(inside[-1])
     return int(lows[inside[0]]), float(lows[last + 1]) if last + 1 < len(lows) else np.inf
 
 
-def _cells(judges: dict[int, tuple[tuple[int, float], ...]]) -> list[tuple[int, int]]:
-    """Neighbouring pieces that all classes judge alike, as (first, last)."""
+def _cells(ranges: dict[int, tuple[tuple[int, float], ...]]) -> list[tuple[int, int]]:
+    """Runs of neighbouring pieces with the same ranges in every class, as (first, last)."""
     cells: list[tuple[int, int]] = []
-    for piece in sorted(judges):
-        if cells and judges[cells[-1][0]] == judges[piece]:
+    for piece in sorted(ranges):
+        if cells and ranges[cells[-1][0]] == ranges[piece]:
             cells[-1] = cells[-1][0], piece
         else:
             cells.append((piece, piece))

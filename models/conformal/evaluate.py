@@ -8,16 +8,14 @@ thresholds are computed beside it, so that a run can show what the paper's rules
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Literal
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.arrays import as_array
 from ringfence.models.calibration.shift_weights import shift_weights
-from ringfence.models.conformal.bands import EXPECTED_NODES, band_strata, cut_degrees
-from ringfence.models.conformal.judges import judge
+from ringfence.models.conformal.batched_p_values import compute_p_values
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.conformal.strata import (
     Stratum,
@@ -26,39 +24,24 @@ from ringfence.models.conformal.strata import (
     one_stratum,
     stratified_thresholds,
 )
-from ringfence.models.conformal.weights import edge_weights, with_drift
 from ringfence.models.guarantee.law import effective_sample_size
+from ringfence.models.rules.base import NodeDegrees, Promise
+from ringfence.models.rules.edge_ex import weigh_by_edges
 
-CalibrationRule = Literal["auto", "NodeEx", "EdgeEx"]
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-
-@dataclass(frozen=True, slots=True)
-class Promise:
-    """What is promised and by which rule.
-
-    alphas: shares that may be missed, the first one first · levels: what p-values are compared
-    with, by alpha and class [alphas, classes]; None where it is alpha itself (single classes can
-    have an alpha of their own, and levels can adapt) · exact_test_weight: EdgeEx with the due
-    node's own weight · band_nodes: over the smallest alpha, calibration nodes that a band of
-    degrees is expected to hold · shift: in place of bands, weigh calibration nodes by how much more
-    often due nodes have their degree.
-    """
-
-    alphas: tuple[float, ...]
-    rule: CalibrationRule
-    levels: Floats | None = None
-    exact_test_weight: bool = False
-    band_nodes: float = EXPECTED_NODES
-    shift: bool = False
-
-    def level_table(self, classes: int) -> Floats:
-        """Return the levels by alpha and class [alphas, classes]."""
-        if self.levels is not None:
-            return self.levels
-        return np.repeat(np.array(self.alphas)[:, None], classes, axis=1)
+__all__ = [
+    "Evaluation",
+    "NodeDegrees",
+    "NodeScores",
+    "Promise",
+    "degree_counts",
+    "degrees",
+    "evaluate",
+    "rule_strata",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,18 +54,6 @@ class NodeScores:
     known: Floats
     due: Floats
     naive: Floats
-
-
-@dataclass(frozen=True, slots=True)
-class NodeDegrees:
-    """Degrees on the same graph: of calibration [n] and due nodes [m]; nodes of each degree.
-
-    counts: how many nodes of the whole graph have degree 0, 1, 2, …; only degree bands ask for it.
-    """
-
-    calibration: Ints
-    due: Ints
-    counts: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,18 +96,18 @@ def evaluate(
         degrees: of the same nodes, and of all; under EdgeEx each due node has a neighbour.
         promise: alphas, rule and levels.
         drift: weights of the calibration nodes in [0, 1] [n]; they multiply those of any rule.
-        strata: who judges whom, where the rule alone does not say it (`rule_strata`).
+        strata: which calibration nodes each due node is compared with; None: those of the rule
+            (`rule_strata`).
         workers: threads that share the due nodes.
     """
     chosen = rule_strata(promise, degrees, drift) if strata is None else strata
     levels = promise.level_table(scores.due.shape[1])
-    p, sets = judge(scores.known, scores.due, chosen, levels, workers)
-    found = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
-    first = [one.threshold for one in found if one.alpha == promise.alphas[0]]
-    used, n = chosen[0].weights if promise.shift else drift, len(scores.known)
-    if promise.rule == "EdgeEx":
-        everybody = _edge_stratum(promise, degrees, drift)
-        used, n = everybody.weights, len(everybody.calibration)
+    p, sets = compute_p_values(scores.known, scores.due, chosen, levels, workers)
+    thresholds = stratified_thresholds(scores.known, chosen, promise.alphas, levels)
+    first = [row.threshold for row in thresholds if row.alpha == promise.alphas[0]]
+    used, n = promise.rule.calibration_weights(degrees, drift)
+    if promise.shift:
+        used = chosen[0].weights
     node, edge = _paper_thresholds(scores.known, degrees.calibration, promise.alphas[0], drift)
     return Evaluation(
         scores=scores.due,
@@ -144,7 +115,7 @@ def evaluate(
         sets=sets,
         levels=levels,
         bands=bands_of(chosen, len(scores.due)),
-        thresholds=found,
+        thresholds=thresholds,
         threshold=first[0] if len(first) == 1 else None,
         threshold_node=node,
         threshold_edge=edge,
@@ -158,22 +129,12 @@ def evaluate(
 def rule_strata(
     promise: Promise, degrees: NodeDegrees, drift: Floats | None = None
 ) -> list[Stratum]:
-    """Return who judges whom under the promise's rule."""
-    n, m = len(degrees.calibration), len(degrees.due)
-    if promise.shift:
-        ratio = shift_weights(degrees.calibration, degrees.due)
-        weights = ratio.calibration if drift is None else ratio.calibration * drift
-        return one_stratum(n, m, weights, ratio.due)
-    if promise.rule == "NodeEx":
-        return one_stratum(n, m, drift)
-    if promise.rule == "EdgeEx":
-        return [_edge_stratum(promise, degrees, drift)]
-    alpha = min(promise.alphas)
-    lows = cut_degrees(degrees.counts, n, alpha, promise.band_nodes)
-    strata = band_strata(lows, degrees.calibration, degrees.due, alpha)
-    if drift is None:
-        return strata
-    return [replace(one, weights=drift[one.calibration]) for one in strata]
+    """Return the strata of the promise's rule."""
+    if not promise.shift:
+        return promise.rule.strata(promise, degrees, drift)
+    ratio = shift_weights(degrees.calibration, degrees.due)
+    weights = ratio.calibration if drift is None else ratio.calibration * drift
+    return one_stratum(len(degrees.calibration), len(degrees.due), weights, ratio.due)
 
 
 def degrees(edge_index: Ints, nodes: int) -> Ints:
@@ -200,24 +161,10 @@ def degree_counts(of_nodes: Ints) -> Ints:
     return np.bincount(of_nodes).astype(np.int64)
 
 
-def _edge_stratum(promise: Promise, degrees: NodeDegrees, drift: Floats | None) -> Stratum:
-    """EdgeEx: everybody with a neighbour, weights 1 / degree; others don't exist yet."""
-    present = np.flatnonzero(degrees.calibration > 0)
-    weights = np.asarray(edge_weights(degrees.calibration[present]))
-    if drift is not None:
-        weights = np.asarray(with_drift(weights, drift[present]))
-    test = np.asarray(edge_weights(degrees.due)) if promise.exact_test_weight else 1.0
-    everybody = np.arange(len(degrees.due))
-    return Stratum("", present, everybody, None, weights, test)
-
-
 def _paper_thresholds(
     known: Floats, degree: Ints, alpha: float, drift: Floats | None
 ) -> tuple[float, float]:
-    """Return what NodeEx and EdgeEx would have had as their threshold."""
-    present = degree > 0
-    weights = np.asarray(edge_weights(degree[present]))
-    if drift is not None:
-        weights = np.asarray(with_drift(weights, drift[present]))
+    """Return the thresholds of the paper's rules NodeEx and EdgeEx."""
+    present, weights = weigh_by_edges(degree, drift)
     node = float(threshold(known, alpha, drift))
     return node, float(threshold(known[present], alpha, weights))

@@ -41,13 +41,13 @@ def class_thresholds(
     array([ 0.1, -inf])
     """
     known = as_scores(scores, "calibration scores", (1,))
-    own = as_classes(classes, len(known), n_classes)
+    class_of = as_classes(classes, len(known), n_classes)
     mass = None if weights is None else as_weights(weights, len(known))
-    found = np.empty(n_classes)
+    thresholds = np.empty(n_classes)
     for y in range(n_classes):
-        chosen = None if mass is None else mass[own == y]
-        found[y] = threshold(known[own == y], alpha, chosen, test_weight)
-    return like(scores, found)
+        chosen = None if mass is None else mass[class_of == y]
+        thresholds[y] = threshold(known[class_of == y], alpha, chosen, test_weight)
+    return like(scores, thresholds)
 
 
 def class_p_values(
@@ -57,12 +57,12 @@ def class_p_values(
     weights: Any = None,
     test_weight: Any = 1.0,
 ) -> Array:
-    """Return p-values that judge each class by the calibration nodes of that class.
+    """Return p-values of each class, computed from the calibration nodes of that class.
 
     Args:
         calibration_scores: scores of the true classes of the calibration nodes [n].
         classes: those true classes [n].
-        scores: scores to judge [m, classes].
+        scores: scores of the nodes to evaluate [m, classes].
         weights: weights of the calibration nodes [n]; None is NodeEx.
         test_weight: weight of the node to evaluate, or one per node [m].
 
@@ -74,13 +74,13 @@ def class_p_values(
     """
     known = as_scores(calibration_scores, "calibration scores", (1,))
     judged = as_scores(scores, "scores", (2,))
-    own = as_classes(classes, len(known), judged.shape[1])
+    class_of = as_classes(classes, len(known), judged.shape[1])
     mass = None if weights is None else as_weights(weights, len(known))
-    found = np.empty(judged.shape)
+    p_table = np.empty(judged.shape)
     for y in range(judged.shape[1]):
-        chosen = None if mass is None else mass[own == y]
-        found[:, y] = p_values(known[own == y], judged[:, y], chosen, test_weight)
-    return like(scores, found)
+        chosen = None if mass is None else mass[class_of == y]
+        p_table[:, y] = p_values(known[class_of == y], judged[:, y], chosen, test_weight)
+    return like(scores, p_table)
 
 
 def class_prediction_sets(scores: Any, thresholds: Any) -> Array:

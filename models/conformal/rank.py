@@ -57,7 +57,7 @@ def rank(n: int, alpha: float) -> int:
     """
     if n < 0:
         raise ValueError(f"{n} calibration nodes: the number must be 0 or more")
-    found = int(alpha * (n + 1))  # within one of the truth
-    if found / (n + 1) > alpha:
-        return found - 1
-    return found + 1 if (found + 1) / (n + 1) <= alpha else found
+    nearest = int(alpha * (n + 1))  # within one of the truth
+    if nearest / (n + 1) > alpha:
+        return nearest - 1
+    return nearest + 1 if (nearest + 1) / (n + 1) <= alpha else nearest

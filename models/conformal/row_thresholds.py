@@ -47,25 +47,27 @@ def row_thresholds(
         each = _unweighted(scores, share)
         return each if rows is None else each[rows]
     asked = np.arange(len(scores), dtype=np.int64) if rows is None else rows
-    own = np.ones(len(asked)) if test_weights is None else test_weights
+    row_weights = np.ones(len(asked)) if test_weights is None else test_weights
     if np.any(np.diff(asked) < 0):
         raise ValueError("rows go back and forth; needed: sorted, as steps of time are")
-    return _weighted(scores, weights, asked, own, share)
+    return _weighted(scores, weights, asked, row_weights, share)
 
 
 def _unweighted(scores: Floats, alpha: float) -> Floats:
     n = scores.shape[1]
-    found = rank(n, alpha)
-    if not 0 < found <= n:
-        return np.full(len(scores), -np.inf if found == 0 else np.inf)
-    return np.asarray(np.partition(scores, found - 1, axis=1)[:, found - 1])
+    place = rank(n, alpha)
+    if not 0 < place <= n:
+        return np.full(len(scores), -np.inf if place == 0 else np.inf)
+    return np.asarray(np.partition(scores, place - 1, axis=1)[:, place - 1])
 
 
-def _weighted(scores: Floats, weights: Floats, rows: Ints, own: Floats, alpha: float) -> Floats:
+def _weighted(
+    scores: Floats, weights: Floats, rows: Ints, row_weights: Floats, alpha: float
+) -> Floats:
     from ringfence.models.conformal.kernels.thresholds import weighted_thresholds
 
-    found, unsure = np.empty(len(rows)), np.zeros(len(rows), dtype=np.bool_)
-    weighted_thresholds(scores, weights, rows, own, alpha, found, unsure)
+    thresholds, unsure = np.empty(len(rows)), np.zeros(len(rows), dtype=np.bool_)
+    weighted_thresholds(scores, weights, rows, row_weights, alpha, thresholds, unsure)
     for i in np.flatnonzero(unsure):
-        found[i] = threshold(scores[rows[i]], alpha, weights[rows[i]], own[i])
-    return found
+        thresholds[i] = threshold(scores[rows[i]], alpha, weights[rows[i]], row_weights[i])
+    return thresholds

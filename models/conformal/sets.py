@@ -55,10 +55,10 @@ def threshold(scores: Any, alpha: Any, weights: Any = None, test_weight: Any = 1
     alphas, single = read_alphas(alpha)
     tests = as_test_weights(test_weight)
     if weights is None and tests.ndim == 0 and tests == 1.0:
-        found = _unweighted(known, alphas)
+        limits = _unweighted(known, alphas)
     else:
-        found = _weighted(known, alphas, as_weights(weights, len(known)), tests)
-    return like(scores, np.asarray(found[0]) if single else found)
+        limits = _weighted(known, alphas, as_weights(weights, len(known)), tests)
+    return like(scores, np.asarray(limits[0]) if single else limits)
 
 
 def p_values(
@@ -95,8 +95,8 @@ def p_values(
         return like(scores, calibration_ranks.p_of_counts(ordered, judged, table))
     check_per_node(tests, len(judged), "test_weight")
     counts = calibration_ranks.count_at_most(ordered, judged)
-    found = p_each(mass, counts.reshape(len(judged), *judged.shape[1:] or (1,)), tests)
-    return like(scores, found.reshape(judged.shape))
+    p = p_each(mass, counts.reshape(len(judged), *judged.shape[1:] or (1,)), tests)
+    return like(scores, p.reshape(judged.shape))
 
 
 def prediction_sets(scores: Any, threshold: Any) -> Array:
@@ -132,6 +132,22 @@ def sets_from_p_values(p: Any, alpha: Any) -> Array:
     return like(p, as_array(p, np.float64) > read_alpha(alpha))
 
 
+def sets_at_levels(p: Floats, levels: Floats) -> Array:
+    """Return the sets at levels that classes may have of their own: True where p > level.
+
+    Args:
+        p: p-values [m, classes].
+        levels: by alpha and class [alphas, classes].
+
+    Returns:
+        bool [alphas, m, classes].
+
+    >>> sets_at_levels(np.array([[0.1, 0.5]]), np.array([[0.1, 0.2], [0.05, 0.6]])).tolist()
+    [[[False, True]], [[True, False]]]
+    """
+    return np.asarray(p[None, :, :] > levels[:, None, :])
+
+
 def fill_empty(sets: Any, scores: Any) -> Array:
     """Put the best-scoring class into each empty set; coverage can only rise.
 
@@ -158,14 +174,14 @@ def fill_empty(sets: Any, scores: Any) -> Array:
 def _unweighted(known: Floats, alphas: list[float]) -> Floats:
     n = len(known)
     ranks = [rank(n, alpha) for alpha in alphas]
-    inner = sorted({found - 1 for found in ranks if 0 < found <= n})
+    inner = sorted({nth - 1 for nth in ranks if 0 < nth <= n})
     ordered = np.partition(known, inner) if inner else known
-    padded = {found: ordered[found - 1] for found in ranks if 0 < found <= n}
-    return np.array([padded.get(found, np.inf if found else -np.inf) for found in ranks])
+    padded = {nth: ordered[nth - 1] for nth in ranks if 0 < nth <= n}
+    return np.array([padded.get(nth, np.inf if nth else -np.inf) for nth in ranks])
 
 
 def _weighted(known: Floats, alphas: list[float], weights: Floats, tests: Floats) -> Floats:
     ordered, mass = calibration_ranks.order(known, weights)
     candidates = np.concatenate(([-np.inf], ordered, [np.inf]))
-    found = first_above(mass, tests.reshape(-1), alphas)
-    return np.asarray(candidates[found].reshape(len(alphas), *tests.shape))
+    places = first_above(mass, tests.reshape(-1), alphas)
+    return np.asarray(candidates[places].reshape(len(alphas), *tests.shape))

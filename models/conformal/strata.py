@@ -1,6 +1,6 @@
-"""Strata: which calibration nodes judge which due nodes, for all classes or for one.
+"""Strata: the calibration nodes that p-values of due nodes are computed from, by class or for all.
 
-A rule is a choice of strata. NodeEx and EdgeEx have one that holds everybody, degree bands one per
+A rule is a choice of strata. NodeEx and EdgeEx have one that holds all nodes, degree bands one per
 band (`bands`), a promise per class one per class, one per group the groups. What is computed inside
 a stratum is always the same: p-values of its due nodes against the scores of its calibration nodes.
 """
@@ -21,16 +21,16 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
-EVERYBODY = ""
+ALL_NODES = ""
 """Name of the stratum that holds all nodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stratum:
-    """Calibration nodes and the due nodes that they judge, by their places in the lists of both.
+    """Calibration nodes, and the due nodes that are compared with them, by place in both lists.
 
-    band: its name, one per due node under each class · class_index: the class that is judged, None
-    for all · weights: of its calibration nodes, None where all count alike · test_weight: of its
+    band: its name, one per due node under each class · class_index: the class of the p-values, None
+    for all · weights: of its calibration nodes, None if all weigh the same · test_weight: of its
     due nodes, one number or one each.
     """
 
@@ -66,9 +66,9 @@ class StratumThreshold:
 def one_stratum(
     calibration: int, due: int, weights: Floats | None = None, test_weight: Any = 1.0
 ) -> list[Stratum]:
-    """Return the strata of a rule that compares everybody with everybody."""
+    """Return the strata of a rule that compares all due nodes with all calibration nodes."""
     everybody = np.arange(calibration), np.arange(due)
-    return [Stratum(EVERYBODY, *everybody, weights=weights, test_weight=test_weight)]
+    return [Stratum(ALL_NODES, *everybody, weights=weights, test_weight=test_weight)]
 
 
 def strata_of_ids(calibration: Ints, due: Ints, names: Sequence[str]) -> list[Stratum]:
@@ -79,8 +79,8 @@ def strata_of_ids(calibration: Ints, due: Ints, names: Sequence[str]) -> list[St
         due: numbers of the due nodes [m].
         names: one name per number.
 
-    >>> found = strata_of_ids(np.array([0, 1, 1]), np.array([1]), ("north", "south"))
-    >>> [(one.band, one.calibration.tolist(), one.due.tolist()) for one in found]
+    >>> strata = strata_of_ids(np.array([0, 1, 1]), np.array([1]), ("north", "south"))
+    >>> [(part.band, part.calibration.tolist(), part.due.tolist()) for part in strata]
     [('south', [1, 2], [0])]
     """
     return [
@@ -98,40 +98,50 @@ def within_classes(strata: Sequence[Stratum], classes: Ints, n_classes: int) -> 
         classes: true classes of the calibration nodes [n].
         n_classes: how many classes there are.
     """
-    found = []
-    for one in strata:
+    divided = []
+    for stratum in strata:
         for y in range(n_classes):
-            own = classes[one.calibration] == y
-            weights = None if one.weights is None else one.weights[own]
-            found.append(
-                Stratum(one.band, one.calibration[own], one.due, y, weights, one.test_weight)
+            inside = classes[stratum.calibration] == y
+            weights = None if stratum.weights is None else stratum.weights[inside]
+            divided.append(
+                Stratum(
+                    stratum.band,
+                    stratum.calibration[inside],
+                    stratum.due,
+                    y,
+                    weights,
+                    stratum.test_weight,
+                )
             )
-    return found
+    return divided
 
 
 def stratified_p_values(known: Floats, scores: Floats, strata: Sequence[Stratum]) -> Floats:
-    """Return the p-value of each due node and class, judged by its stratum [m, classes].
+    """Return the p-value of each due node and class, computed in its stratum [m, classes].
 
     Args:
         known: scores of the true classes of the calibration nodes [n].
         scores: scores of the due nodes [m, classes].
-        strata: who judges whom; what no stratum judges can't be excluded and has p = 1.
+        strata: which calibration nodes each due node is compared with; a class without a
+            stratum can't be excluded and has p = 1.
 
     >>> strata = strata_of_ids(np.array([0, 0, 1]), np.array([0, 1]), ("a", "b"))
     >>> stratified_p_values(np.array([0.2, 0.4, 0.6]), np.array([[0.3], [0.3]]), strata).tolist()
     [[0.6666666666666666], [0.5]]
     """
-    found = np.ones(scores.shape)
-    for one in strata:
-        own = known[one.calibration]
-        if one.class_index is None:
-            judged = scores[one.due]
-            found[one.due] = np.asarray(p_values(own, judged, one.weights, one.test_weight))
+    p = np.ones(scores.shape)
+    for stratum in strata:
+        calibration_scores = known[stratum.calibration]
+        if stratum.class_index is None:
+            due_scores = scores[stratum.due]
+            p[stratum.due] = np.asarray(
+                p_values(calibration_scores, due_scores, stratum.weights, stratum.test_weight)
+            )
         else:
-            column = scores[one.due, one.class_index]
-            judged_p = p_values(own, column, one.weights, one.test_weight)
-            found[one.due, one.class_index] = np.asarray(judged_p)
-    return found
+            column = scores[stratum.due, stratum.class_index]
+            p_of_class = p_values(calibration_scores, column, stratum.weights, stratum.test_weight)
+            p[stratum.due, stratum.class_index] = np.asarray(p_of_class)
+    return p
 
 
 def stratified_thresholds(
@@ -141,25 +151,27 @@ def stratified_thresholds(
 
     Args:
         known: scores of the true classes of the calibration nodes [n].
-        strata: who judges whom; the weight 1 stands for due nodes that have weights of their own.
+        strata: the strata; due nodes that have weights of their own are represented by weight 1.
         alphas: the shares that may be missed, as configured.
         levels: what p-values are compared with at each alpha, by class [alphas, classes].
     """
-    found = []
+    thresholds = []
     for alpha, by_class in zip(alphas, levels, strict=True):
-        for one in strata:
-            level = float(by_class[0 if one.class_index is None else one.class_index])
-            test = one.test_weight if np.ndim(one.test_weight) == 0 else 1.0
-            limit = float(threshold(known[one.calibration], level, one.weights, test))
-            sizes = len(one.calibration), one.effective, len(one.due)
-            found.append(StratumThreshold(alpha, one.band, one.class_index, level, limit, *sizes))
-    return found
+        for stratum in strata:
+            level = float(by_class[0 if stratum.class_index is None else stratum.class_index])
+            test = stratum.test_weight if np.ndim(stratum.test_weight) == 0 else 1.0
+            limit = float(threshold(known[stratum.calibration], level, stratum.weights, test))
+            sizes = len(stratum.calibration), stratum.effective, len(stratum.due)
+            thresholds.append(
+                StratumThreshold(alpha, stratum.band, stratum.class_index, level, limit, *sizes)
+            )
+    return thresholds
 
 
 def bands_of(strata: Sequence[Stratum], due: int) -> list[str]:
-    """Return the name of each due node's stratum; EVERYBODY where no stratum judges it."""
-    names = np.full(due, EVERYBODY, object)  # texts are shared, none is made per node
-    for one in strata:
-        names[one.due] = one.band
-    found: list[str] = names.tolist()
-    return found
+    """Return the name of each due node's stratum; ALL_NODES where it is in none."""
+    names = np.full(due, ALL_NODES, object)  # one shared string per stratum instead of one per node
+    for stratum in strata:
+        names[stratum.due] = stratum.band
+    bands: list[str] = names.tolist()
+    return bands

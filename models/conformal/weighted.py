@@ -27,12 +27,12 @@ class Sums:
     """Running sums of the weights, and the test weights, in whole multiples of one power of two."""
 
     sums: list[int]
-    own: dict[float, int]
+    test_masses: dict[float, int]
 
     def p(self, test_weight: float, k: int) -> float:
         """Return p(k, test_weight), rounded once."""
-        own = self.own[test_weight]
-        return max((self.sums[k] + own) / (self.sums[-1] + own), SMALLEST_P)
+        test_mass = self.test_masses[test_weight]
+        return max((self.sums[k] + test_mass) / (self.sums[-1] + test_mass), SMALLEST_P)
 
 
 def exact_sums(weights: Floats, tests: Floats) -> Sums:
@@ -50,9 +50,9 @@ def p_table(weights: Floats, test_weight: float) -> Floats:
     [0.25, 0.75, 1.0]
     """
     exact = exact_sums(weights, np.array([test_weight]))
-    own = exact.own[test_weight]
-    total = exact.sums[-1] + own
-    return np.array([max((part + own) / total, SMALLEST_P) for part in exact.sums])
+    test_mass = exact.test_masses[test_weight]
+    total = exact.sums[-1] + test_mass
+    return np.array([max((part + test_mass) / total, SMALLEST_P) for part in exact.sums])
 
 
 def first_above(weights: Floats, tests: Floats, alphas: list[float]) -> Array:
@@ -61,20 +61,20 @@ def first_above(weights: Floats, tests: Floats, alphas: list[float]) -> Array:
     ranks = range(len(weights) + 1)
     distinct, back = np.unique(tests, return_inverse=True)
     rising = [partial(exact.p, test_weight) for test_weight in distinct.tolist()]
-    found = [[bisect_right(ranks, alpha, key=p) for p in rising] for alpha in alphas]
-    return np.array(found, dtype=np.int64).reshape(len(alphas), -1)[:, back]
+    places = [[bisect_right(ranks, alpha, key=p) for p in rising] for alpha in alphas]
+    return np.array(places, dtype=np.int64).reshape(len(alphas), -1)[:, back]
 
 
 def p_each(weights: Floats, ranks: Array, tests: Floats) -> Floats:
     """Return p(rank, test weight of the row) for ranks [m, classes] and test weights [m]."""
     large = ranks.size > calibration_ranks.MAX_SCORES_FOR_NUMPY
-    found = _compiled(weights, ranks, tests) if large else np.full(ranks.shape, -1.0)
-    unsure = np.argwhere(found < 0.0).tolist()
+    p_values = _compiled(weights, ranks, tests) if large else np.full(ranks.shape, -1.0)
+    unsure = np.argwhere(p_values < 0.0).tolist()
     if unsure:
         exact = exact_sums(weights, tests)
         for i, y in unsure:
-            found[i, y] = exact.p(float(tests[i]), int(ranks[i, y]))
-    return found
+            p_values[i, y] = exact.p(float(tests[i]), int(ranks[i, y]))
+    return p_values
 
 
 def _compiled(weights: Floats, ranks: Array, tests: Floats) -> Floats:
@@ -84,9 +84,9 @@ def _compiled(weights: Floats, ranks: Array, tests: Floats) -> Floats:
     down = -int(np.frexp(largest)[1])
     high, low = np.empty(len(weights) + 1), np.empty(len(weights) + 1)
     running_sums(np.ldexp(weights, down), high, low)
-    found = np.empty(ranks.shape)
-    quotients(ranks, np.ldexp(tests, down), high, low, found)
-    return found
+    p_values = np.empty(ranks.shape)
+    quotients(ranks, np.ldexp(tests, down), high, low, p_values)
+    return p_values
 
 
 def _integers(weights: Floats) -> list[int]:

@@ -1,7 +1,7 @@
 """Weights of calibration nodes: one rule per kind of exchangeability, and drift on top.
 
 NodeEx: nodes arrive in an exchangeable order, every weight is 1.
-EdgeEx: edges do, so a node is there in proportion to its degree; 1 / degree undoes that.
+EdgeEx: edges do, so a node is present in proportion to its degree; 1 / degree corrects for it.
 Drift (Barber et al. 2023): older nodes count for less. Any weights in [0, 1] that are fixed before
 a score is seen are allowed; they multiply NodeEx or EdgeEx, and the guarantee then loses what
 ``ringfence.models.guarantee.law.coverage_loss`` bounds.

@@ -28,11 +28,11 @@ MISSING = "missing"
 
 
 class EncoderRefused(ValueError):
-    """An encoder, or one of its options, can't be used; the words say what was found."""
+    """An encoder, or one of its options, can't be used; the message says why."""
 
 
 class Encoder(ABC):
-    """One column's way to numbers. A user's own encoder is a subclass, named by its dotted path.
+    """Turns one column into numbers. A user's own encoder is a subclass, named by its dotted path.
 
     Its kind in the configuration is then ``package.module:Class``.
     """

@@ -39,7 +39,7 @@ class CalendarEncoder(Encoder):
     """Sine and cosine of each cycle, 0 where the value has no such part, and ``missing``.
 
     The wall clock counts: a zoned time by its own zone. Option ``cycles``: a list out of hour,
-    weekday, month and year, for those that training is too short to show.
+    weekday, month and year, to have them although training spans too little time.
     """
 
     cycles: tuple[str, ...]
@@ -85,7 +85,7 @@ class CalendarEncoder(Encoder):
         return (*parts, MISSING)
 
     def transform(self, values: Values) -> Float32s:
-        """Return [n, 2 cycles + 1]; sines are looked up, so no library's SIMD decides a bit."""
+        """Return [n, 2 cycles + 1]; sines from a table have the same bits on any CPU."""
         days, minutes = moments_of(values)
         absent = (days == NONE) & (minutes == NONE)
         parts = [_table(cycle)[_places(cycle, days, minutes)] for cycle in self.cycles]
@@ -116,8 +116,8 @@ def moments_of(values: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     >>> moments_of([dt.datetime(1970, 1, 1, 2, 30), dt.date(1970, 1, 2), "1970-01-03", "x"])
     (array([719163, 719164, 719165,     -1]), array([150,  -1,  -1,  -1]))
     """
-    found = [_moment(value) for value in plain_values(values)]
-    both = np.array(found, np.int64).reshape(-1, 2)
+    moments = [_moment(value) for value in plain_values(values)]
+    both = np.array(moments, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
 
 

@@ -77,8 +77,8 @@ class CategoryEncoder(Encoder):
     def transform(self, values: Values) -> Float32s:
         """Return [n, values + 2], a single 1 in each row."""
         known = len(self.keys)
-        found = [category_key(value) for value in plain_values(values)]
-        at = [known + 1 if key is None else self.places.get(key, known) for key in found]
+        keys = [category_key(value) for value in plain_values(values)]
+        at = [known + 1 if key is None else self.places.get(key, known) for key in keys]
         out = np.zeros((len(at), known + 2), np.float32)
         out[np.arange(len(at)), np.array(at, np.int64)] = 1.0
         return out

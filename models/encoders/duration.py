@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.encoders.base import MISSING, Encoder, Float32s, Values
-from ringfence.models.encoders.scale import Scale
+from ringfence.models.encoders.base import Values
+from ringfence.models.encoders.scale import Scale, ScaledEncoder
 
 __all__ = ["DurationEncoder"]
 
@@ -21,10 +20,10 @@ SECONDS_PER_MONTH = 30.436875 * SECONDS_PER_DAY  # a twelfth of the Gregorian ye
 
 
 @dataclass(frozen=True, slots=True)
-class DurationEncoder(Encoder):
+class DurationEncoder(ScaledEncoder):
     """Two columns: standardised seconds, and ``missing``; a month has 30.436875 days."""
 
-    scale: Scale
+    unit = "seconds"
 
     @classmethod
     def fit(cls, values: Values) -> Self:
@@ -36,30 +35,16 @@ class DurationEncoder(Encoder):
         """
         return cls(Scale.fit(_seconds_of(values)))
 
-    @classmethod
-    def restore(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the encoder of these facts."""
-        return cls(Scale.restore(facts))
-
-    def facts(self) -> dict[str, Any]:
-        """Return the scale."""
-        return self.scale.facts()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Seconds and missing."""
-        return ("seconds", MISSING)
-
-    def transform(self, values: Values) -> Float32s:
-        """Return [n, 2]."""
-        found = _seconds_of(values)
-        return np.column_stack([self.scale.apply(found), np.isnan(found)]).astype(np.float32)
+    @staticmethod
+    def read_numbers(values: Values) -> NDArray[np.float64]:
+        """Return seconds [n]."""
+        return _seconds_of(values)
 
 
 def _seconds_of(values: Values) -> NDArray[np.float64]:
     """Seconds [n]; NaN where a value is no duration. A numpy array keeps its timedelta64."""
-    found = list(values)
-    return np.fromiter(map(_seconds, found), np.float64, len(found))
+    plain = list(values)
+    return np.fromiter(map(_seconds, plain), np.float64, len(plain))
 
 
 def _seconds(value: Any) -> float:

@@ -50,19 +50,21 @@ def infer_kind(values: Values) -> KindProposal:
     types = Counter(map(_type_of, there))
     if {"integer", "number"} <= set(types):
         types["number"] += types.pop("integer")
-    found, count = max(types.items(), key=lambda item: (item[1], item[0]))
+    type_name, count = max(types.items(), key=lambda item: (item[1], item[0]))
     if count < MIN_SHARE * len(there):
         mixed = ", ".join(f"{share} {name}" for name, share in types.most_common())
         return KindProposal(LEAVE, f"values of several types: {mixed}")
-    if found == "other":
+    if type_name == "other":
         return KindProposal(
             LEAVE, f"values of a type without an encoder: {type(there[0]).__name__}"
         )
-    of_type = [value for value in there if _type_of(value) in (found, _NARROWER.get(found))]
-    if found not in ("vector", "numbers", "texts") and _count_distinct(of_type) == 1 < len(of_type):
+    of_type = [value for value in there if _type_of(value) in (type_name, _NARROWER.get(type_name))]
+    if type_name not in ("vector", "numbers", "texts") and _count_distinct(of_type) == 1 < len(
+        of_type
+    ):
         return KindProposal(LEAVE, "one value in all nodes of the sample")
-    judge = _REFINE.get(found)
-    return judge(of_type) if judge else KindProposal(found, f"all are {found} values")
+    judge = _REFINE.get(type_name)
+    return judge(of_type) if judge else KindProposal(type_name, f"all are {type_name} values")
 
 
 def _type_of(value: Any) -> str:

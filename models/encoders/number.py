@@ -10,21 +10,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.encoders.base import MISSING, Encoder, Float32s, Values, plain_values
-from ringfence.models.encoders.scale import Scale
+from ringfence.models.encoders.base import Values, plain_values
+from ringfence.models.encoders.scale import Scale, ScaledEncoder
 
 __all__ = ["NumberEncoder", "numbers_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class NumberEncoder(Encoder):
+class NumberEncoder(ScaledEncoder):
     """Two columns: the number, 0 where there is none, and ``missing``.
 
     NaN is missing; an infinite number is a very large one. Option ``scale``: "standard", or "none"
     for numbers that have a scale already.
     """
 
-    scale: Scale
+    unit = "value"
     options: ClassVar[Mapping[str, Any]] = {"scale": "standard"}
 
     @classmethod
@@ -36,24 +36,10 @@ class NumberEncoder(Encoder):
         """
         return cls(Scale.fit(numbers_of(values), standardise=scale != "none"))
 
-    @classmethod
-    def restore(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
-        """Return the encoder of these facts."""
-        return cls(Scale.restore(facts))
-
-    def facts(self) -> dict[str, Any]:
-        """Return the scale."""
-        return self.scale.facts()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Value and missing."""
-        return ("value", MISSING)
-
-    def transform(self, values: Values) -> Float32s:
-        """Return [n, 2]."""
-        found = numbers_of(values)
-        return np.column_stack([self.scale.apply(found), np.isnan(found)]).astype(np.float32)
+    @staticmethod
+    def read_numbers(values: Values) -> NDArray[np.float64]:
+        """Return the values as numbers [n]."""
+        return numbers_of(values)
 
 
 def numbers_of(values: Values) -> NDArray[np.float64]:

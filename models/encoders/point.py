@@ -63,10 +63,10 @@ class PointEncoder(Encoder):
     def transform(self, values: Values) -> Float32s:
         """Return [n, axes + 1]."""
         points = [_point(value) for value in values]
-        found = _coordinates(points, self.system, len(self.scales))
-        absent = np.isnan(found).any(axis=1)
-        found[absent] = np.nan
-        columns = [scale.apply(found[:, axis]) for axis, scale in enumerate(self.scales)]
+        coordinates = _coordinates(points, self.system, len(self.scales))
+        absent = np.isnan(coordinates).any(axis=1)
+        coordinates[absent] = np.nan
+        columns = [scale.apply(coordinates[:, axis]) for axis, scale in enumerate(self.scales)]
         return np.column_stack([*columns, absent]).astype(np.float32)
 
 
@@ -89,5 +89,7 @@ def _coordinates(
     points: list[tuple[int, tuple[float, ...]]], system: int, axes: int
 ) -> NDArray[np.float64]:
     nowhere = (math.nan,) * axes
-    rows = [at if found == system and len(at) == axes else nowhere for found, at in points]
+    rows = [
+        at if point_system == system and len(at) == axes else nowhere for point_system, at in points
+    ]
     return np.array(rows, np.float64).reshape(len(points), axes)

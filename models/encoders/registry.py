@@ -66,14 +66,14 @@ def check_options(kind: str, options: Mapping[str, Any]) -> None:
 def _own_class(path: str) -> type[Encoder]:
     module_name, _, class_name = path.partition(":")
     try:
-        found = getattr(importlib.import_module(module_name), class_name, None)
+        encoder = getattr(importlib.import_module(module_name), class_name, None)
     except (ImportError, ValueError) as error:
         raise EncoderRefused(
             f"{path} could not be imported: {error}; install the package that holds it into "
             "ringfence's environment, or put its folder on PYTHONPATH"
         ) from error
-    if not (isinstance(found, type) and issubclass(found, Encoder)):
+    if not (isinstance(encoder, type) and issubclass(encoder, Encoder)):
         raise EncoderRefused(
             f"{path} is no encoder; name a subclass of ringfence.models.encoders.Encoder"
         )
-    return found
+    return encoder

@@ -1,18 +1,19 @@
-"""Standardising a number: mean and spread of training nodes, a logarithm where they are skewed."""
+"""Standardised numbers: mean and spread of training nodes, a logarithm where they are skewed."""
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.encoders.base import CAP
+from ringfence.models.encoders.base import CAP, MISSING, Encoder, Float32s, Values
 
-__all__ = ["Scale"]
+__all__ = ["Scale", "ScaledEncoder"]
 
 Floats = NDArray[np.float64]
 
@@ -67,6 +68,41 @@ class Scale:
     def restore(cls, facts: Mapping[str, Any]) -> Self:
         """Return the scale that `facts` were taken from."""
         return cls(**facts)
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledEncoder(Encoder):
+    """Two columns: a standardised number, 0 where a value has none, and ``missing``.
+
+    unit: what the number is called in names of columns.
+    """
+
+    scale: Scale
+    unit: ClassVar[str]
+
+    @staticmethod
+    @abstractmethod
+    def read_numbers(values: Values) -> Floats:
+        """Return the number of each value [n]; NaN where it has none."""
+
+    @classmethod
+    def restore(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
+        """Return the encoder of these facts."""
+        return cls(Scale.restore(facts))
+
+    def facts(self) -> dict[str, Any]:
+        """Return the scale."""
+        return self.scale.facts()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The number and missing."""
+        return (self.unit, MISSING)
+
+    def transform(self, values: Values) -> Float32s:
+        """Return [n, 2]."""
+        numbers = self.read_numbers(values)
+        return np.column_stack([self.scale.apply(numbers), np.isnan(numbers)]).astype(np.float32)
 
 
 def _log(values: Floats) -> Floats:

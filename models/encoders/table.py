@@ -39,8 +39,8 @@ class ColumnChoice:
 class TableEncoder:
     """The fitted encoders of one label by column; the first output column is always 1.
 
-    The constant lets a node without a single column still be heard: its neighbours learn that it
-    is there.
+    Thanks to the constant a node without any column still sends a message: its neighbours see that
+    it exists.
     """
 
     choices: Mapping[str, ColumnChoice]
@@ -109,13 +109,15 @@ class TableEncoder:
         choices: dict[str, ColumnChoice] = {}
         encoders: dict[str, Encoder] = {}
         for place, column in enumerate(facts["columns"]):
-            own = {
+            arrays_of_column = {
                 name.partition(".")[2]: array
                 for name, array in arrays.items()
                 if name.partition(".")[0] == str(place)
             }
             choices[column["name"]] = ColumnChoice(column["kind"], column["options"])
-            encoders[column["name"]] = encoder_class(column["kind"]).restore(column["facts"], own)
+            encoders[column["name"]] = encoder_class(column["kind"]).restore(
+                column["facts"], arrays_of_column
+            )
         return cls(choices, encoders)
 
 
@@ -175,7 +177,7 @@ def _row_count(columns: Mapping[str, Values], rows: int | None) -> int:
 
 
 def _encoded(name: str, kind: str, encoder: Encoder, values: Values) -> Float32s:
-    """The rows of one column; those of a user's own encoder are looked at."""
+    """The rows of one column; those of a user's own encoder are checked."""
     rows = encoder.transform(values)
     if ":" in kind:
         needed = (len(values), len(encoder.names))
@@ -188,7 +190,7 @@ def _encoded(name: str, kind: str, encoder: Encoder, values: Values) -> Float32s
 
 
 def _check_own(name: str, kind: str, encoder: Encoder, values: Values) -> None:
-    """A user's own encoder must give a row the same bits alone and among others."""
+    """A user's own encoder must give a row the same bits whether it comes alone or among others."""
     few = values[:TRIAL_ROWS]
     together = _encoded(name, kind, encoder, few)
     for place in range(len(few)):

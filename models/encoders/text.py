@@ -69,19 +69,19 @@ class TextEncoder(Encoder):
         return (*(f"bucket {place}" for place in range(self.buckets)), "length", MISSING)
 
     def transform(self, values: Values) -> Float32s:
-        """Return [n, buckets + 2]; squares of counts are whole numbers: their sum has no order."""
-        found = [self._tokens(value) for value in plain_values(values)]
+        """Return [n, buckets + 2]; squares are whole numbers: their sum has one value."""
+        token_lists = [self._tokens(value) for value in plain_values(values)]
         flat = [
             row * self.buckets + zlib.crc32(token) % self.buckets
-            for row, tokens in enumerate(found)
+            for row, tokens in enumerate(token_lists)
             for token in tokens or ()
         ]
-        size = len(found) * self.buckets
+        size = len(token_lists) * self.buckets
         counts = np.bincount(np.array(flat, np.int64), minlength=size).reshape(-1, self.buckets)
         norm = np.sqrt(np.maximum((counts * counts).sum(axis=1), 1).astype(np.float64))
         unit = counts / norm[:, None]
-        absent = np.array([tokens is None for tokens in found], np.bool_)
-        return np.column_stack([unit, self.length.apply(_log_lengths(found)), absent]).astype(
+        absent = np.array([tokens is None for tokens in token_lists], np.bool_)
+        return np.column_stack([unit, self.length.apply(_log_lengths(token_lists)), absent]).astype(
             np.float32
         )
 
@@ -96,7 +96,7 @@ class TextEncoder(Encoder):
 
 @dataclass(frozen=True, slots=True)
 class TokensEncoder(TextEncoder):
-    """A list of texts or ids: each item is one token, whatever stands in it."""
+    """A list of texts or ids: each item is one token, whatever it contains."""
 
     @staticmethod
     def _tokens(value: Any) -> list[bytes] | None:
@@ -106,6 +106,6 @@ class TokensEncoder(TextEncoder):
         return [key.encode("utf-8", "replace") for key in keys if key is not None]
 
 
-def _log_lengths(found: list[list[bytes] | None]) -> NDArray[np.float64]:
-    lengths = [np.nan if tokens is None else float(len(tokens)) for tokens in found]
+def _log_lengths(token_lists: list[list[bytes] | None]) -> NDArray[np.float64]:
+    lengths = [np.nan if tokens is None else float(len(tokens)) for tokens in token_lists]
     return np.log1p(np.array(lengths, np.float64))

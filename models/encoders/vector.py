@@ -129,9 +129,9 @@ class NumbersEncoder(Encoder):
 
     def transform(self, values: Values) -> Float32s:
         """Return [n, 6]."""
-        found = _summaries(values)
-        columns = [scale.apply(found[:, at]) for at, scale in enumerate(self.scales)]
-        return np.column_stack([*columns, np.isnan(found[:, 0])]).astype(np.float32)
+        summaries = _summaries(values)
+        columns = [scale.apply(summaries[:, at]) for at, scale in enumerate(self.scales)]
+        return np.column_stack([*columns, np.isnan(summaries[:, 0])]).astype(np.float32)
 
 
 def _numbers(value: Any) -> Floats | None:

@@ -1,1 +1,1 @@
-"""Are the nodes exchangeable? Martingales, permutation tests, arrival tests, the advisor."""
+"""Tests of exchangeability: martingales, permutation tests, arrival tests, the advisor."""

@@ -22,6 +22,15 @@ MAX_LATE_EDGE_SHARE = 0.05
 #: How late, as a share of all arrivals of nodes, an edge may come and still belong to its node.
 LATE_EDGE_SLACK = 0.01
 
+HEADLINES = {
+    "node": "The node-exchangeable rule (NodeEx) is the better supported one.",
+    "edge": "The edge-exchangeable rule (EdgeEx) is the better supported one.",
+    "neither": "The order of arrival supports neither rule: whether coverage holds is for the "
+    "audit to show.",
+    "undecided": "Too little data to tell the rules apart.",
+}
+"""What is advised, by rule. It says nothing of changes: those are the monitor's to report."""
+
 
 @dataclass(frozen=True, slots=True)
 class Advice:
@@ -40,12 +49,7 @@ class Advice:
 
     def describe(self) -> str:
         """The advice for a person: one sentence, then one line per finding, the strongest first."""
-        advice = {
-            "node": "The node-exchangeable rule (NodeEx) is the better supported one.",
-            "edge": "The edge-exchangeable rule (EdgeEx) is the better supported one.",
-            "neither": "Neither rule is supported: expect coverage to drift, and watch it.",
-            "undecided": "Too little data to tell the rules apart.",
-        }[self.rule]
+        advice = HEADLINES[self.rule]
         ordered = sorted(
             self.evidence, key=lambda e: (e.rule, -1 if e.p_value is None else e.p_value)
         )
@@ -63,7 +67,7 @@ def advise(
     permutations: int = 499,
     cap: int = 20_000,
 ) -> Advice:
-    """Compare the order of arrival with what each rule asks for.
+    """Compare the order of arrival with what each rule requires.
 
     node_time [n], edges [2, E] (each pair once) and edge_time [E] are integers; times of any unit,
     the largest int64 for a node that has not arrived. classes [n]: class numbers, -1 where not
@@ -87,9 +91,9 @@ def advise(
         arrival_tests.degree_by_edge,
         arrival_tests.class_by_edge,
     )
-    found = [test(graph, rng, cap, permutations) for test in (*node_tests, *edge_tests)]
+    results = [test(graph, rng, cap, permutations) for test in (*node_tests, *edge_tests)]
     evidence = [
-        *(e for e in found if e is not None),
+        *(e for e in results if e is not None),
         arrival_tests.late_edges(graph, rng, cap, LATE_EDGE_SLACK),
     ]
     node_p, edge_p = _side(evidence, "node"), _side(evidence, "edge")
@@ -98,10 +102,10 @@ def advise(
 
 def _side(evidence: list[Evidence], rule: str) -> float:
     """The smallest p-value of a side times the number of its tests; 0 if a count rules it out."""
-    own = [e for e in evidence if e.rule == rule]
-    if any(e.p_value is None and e.found > MAX_LATE_EDGE_SHARE for e in own):
+    of_rule = [e for e in evidence if e.rule == rule]
+    if any(e.p_value is None and e.observed > MAX_LATE_EDGE_SHARE for e in of_rule):
         return 0.0
-    p_values = [e.p_value for e in own if e.p_value is not None]
+    p_values = [e.p_value for e in of_rule if e.p_value is not None]
     return min(1.0, len(p_values) * min(p_values))
 
 

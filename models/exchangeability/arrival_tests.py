@@ -31,13 +31,13 @@ NEVER_ARRIVED = int(np.iinfo(np.int64).max)
 class Evidence:
     """One finding about the order of arrival.
 
-    rule: which kind of exchangeability it speaks about. found, expected: the statistic and its mean
-    under that rule. p_value: None where the rule forbids it outright and nothing is left to chance.
+    rule: which kind of exchangeability it tests. observed, expected: the statistic and its mean
+    under that rule. p_value: None if the rule rules the observation out, so no test is needed.
     """
 
     rule: Literal["node", "edge"]
     name: str
-    found: float
+    observed: float
     expected: float
     p_value: float | None
     sentence: str
@@ -69,12 +69,12 @@ def degree_by_arrival(graph: Arrivals, rng: Rng, cap: int, permutations: int) ->
     nodes = _some(rng, np.flatnonzero(graph.node_time != NEVER_ARRIVED), cap)
     degree = _centred(_ranks(graph.degrees()[nodes]))
     place = _centred(_ranks(graph.node_time[nodes]))
-    found, p = _permuted(rng, place, lambda r: float(degree @ r), 0.0, permutations)
-    kind = "similar" if p > 0.05 else "higher" if found < 0 else "lower"
+    observed, p = _permuted(rng, place, lambda r: float(degree @ r), 0.0, permutations)
+    kind = "similar" if p > 0.05 else "higher" if observed < 0 else "lower"
     sentence = (
-        f"nodes that came early have {kind} degrees (rank correlation {found:.3f} with arrival)"
+        f"nodes that came early have {kind} degrees (rank correlation {observed:.3f} with arrival)"
     )
-    return Evidence("node", "degree by arrival", found, 0.0, p, sentence)
+    return Evidence("node", "degree by arrival", observed, 0.0, p, sentence)
 
 
 def distance_of_ends(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence:
@@ -84,11 +84,13 @@ def distance_of_ends(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> 
     u, v = ends.reshape(edges.shape)
     place = (_ranks(graph.node_time[nodes]) - 0.5) / len(nodes)
     expected = _mean_gap(place)
-    found, p = _permuted(
+    observed, p = _permuted(
         rng, place, lambda r: float(np.abs(r[u] - r[v]).mean()), expected, permutations
     )
-    sentence = f"the ends of an edge are {found:.3f} of the sequence apart, {expected:.3f} expected"
-    return Evidence("node", "distance of ends", found, expected, p, sentence)
+    sentence = (
+        f"the ends of an edge are {observed:.3f} of the sequence apart, {expected:.3f} expected"
+    )
+    return Evidence("node", "distance of ends", observed, expected, p, sentence)
 
 
 def late_edges(graph: Arrivals, rng: Rng, cap: int, slack: float) -> Evidence:
@@ -98,9 +100,9 @@ def late_edges(graph: Arrivals, rng: Rng, cap: int, slack: float) -> Evidence:
     complete = graph.node_time[graph.edges[:, some]].max(0)
     lag = np.searchsorted(times, graph.edge_time[some], side="right")
     lag = lag - np.searchsorted(times, complete, side="right")
-    found = float((lag > slack * len(times)).mean()) if len(some) else 0.0
-    sentence = f"{found:.0%} of the edges came after both their ends were there"
-    return Evidence("node", "late edges", found, 0.0, None, sentence)
+    observed = float((lag > slack * len(times)).mean()) if len(some) else 0.0
+    sentence = f"{observed:.0%} of the edges came after both their ends were there"
+    return Evidence("node", "late edges", observed, 0.0, None, sentence)
 
 
 def class_by_arrival(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence | None:
@@ -113,9 +115,9 @@ def class_by_arrival(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> 
     nodes = _some(rng, known, cap)
     marks = _one_hot(graph.classes[nodes])
     place = _centred(_ranks(graph.node_time[nodes]))
-    found, p = _permuted(rng, place, lambda r: _spread(marks, r), None, permutations)
-    sentence = f"classes explain {found:.1%} of the variance of the order of arrival"
-    return Evidence("node", "class by arrival", found, _expected_spread(marks), p, sentence)
+    observed, p = _permuted(rng, place, lambda r: _spread(marks, r), None, permutations)
+    sentence = f"classes explain {observed:.1%} of the variance of the order of arrival"
+    return Evidence("node", "class by arrival", observed, _expected_spread(marks), p, sentence)
 
 
 # Edges in random order ----------------------------------------------------------------------------
@@ -131,11 +133,13 @@ def bursts(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence:
         return float(((a == c) | (a == d) | (b == c) | (b == d)).sum()) / max(1, len(order) - 1)
 
     drawn = [shared(rng.permutation(len(stars))) for _ in range(permutations)]
-    found = shared(np.arange(len(stars)))
-    p = (1 + sum(value >= found for value in drawn)) / (permutations + 1)
+    observed = shared(np.arange(len(stars)))
+    p = (1 + sum(value >= observed for value in drawn)) / (permutations + 1)
     expected = float(np.mean(drawn))
-    sentence = f"{found:.1%} of the edges share an end with the one before, {expected:.1%} expected"
-    return Evidence("edge", "bursts", found, expected, p, sentence)
+    sentence = (
+        f"{observed:.1%} of the edges share an end with the one before, {expected:.1%} expected"
+    )
+    return Evidence("edge", "bursts", observed, expected, p, sentence)
 
 
 def first_edges(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence:
@@ -148,9 +152,11 @@ def first_edges(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evide
     def first(r: Floats) -> float:
         return float(np.minimum.reduceat(r[incident], starts).mean()) if len(starts) else 0.0
 
-    found, p = _permuted(rng, place, first, expected, permutations)
-    sentence = f"a node's first edge comes at {found:.3f} of the sequence, {expected:.3f} expected"
-    return Evidence("edge", "first edges", found, expected, p, sentence)
+    observed, p = _permuted(rng, place, first, expected, permutations)
+    sentence = (
+        f"a node's first edge comes at {observed:.3f} of the sequence, {expected:.3f} expected"
+    )
+    return Evidence("edge", "first edges", observed, expected, p, sentence)
 
 
 def degree_by_edge(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence:
@@ -159,9 +165,9 @@ def degree_by_edge(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Ev
     weight = np.log(graph.degrees()[graph.edges[:, some]]).sum(0)
     weight = _centred(_ranks(weight))
     place = _centred(_ranks(graph.edge_time[some]))
-    found, p = _permuted(rng, place, lambda r: float(weight @ r), 0.0, permutations)
-    sentence = f"degrees at an edge's ends have rank correlation {found:.3f} with its arrival"
-    return Evidence("edge", "degree by edge", found, 0.0, p, sentence)
+    observed, p = _permuted(rng, place, lambda r: float(weight @ r), 0.0, permutations)
+    sentence = f"degrees at an edge's ends have rank correlation {observed:.3f} with its arrival"
+    return Evidence("edge", "degree by edge", observed, 0.0, p, sentence)
 
 
 def class_by_edge(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evidence | None:
@@ -175,9 +181,9 @@ def class_by_edge(graph: Arrivals, rng: Rng, cap: int, permutations: int) -> Evi
     u, v = np.sort(graph.classes[graph.edges[:, some]], axis=0)
     marks = _one_hot(u * (int(v.max()) + 1) + v)
     place = _centred(_ranks(graph.edge_time[some]))
-    found, p = _permuted(rng, place, lambda r: _spread(marks, r), None, permutations)
-    sentence = f"classes at its ends explain {found:.1%} of the variance of an edge's arrival"
-    return Evidence("edge", "class by edge", found, _expected_spread(marks), p, sentence)
+    observed, p = _permuted(rng, place, lambda r: _spread(marks, r), None, permutations)
+    sentence = f"classes at its ends explain {observed:.1%} of the variance of an edge's arrival"
+    return Evidence("edge", "class by edge", observed, _expected_spread(marks), p, sentence)
 
 
 # Shared steps -------------------------------------------------------------------------------------
@@ -197,10 +203,12 @@ def _permuted(
     permutations: int,
 ) -> tuple[float, float]:
     """The statistic, and its p-value: two-sided around a centre, one-sided (large) without one."""
-    found = statistic(values)
+    observed = statistic(values)
     drawn = np.array([statistic(rng.permutation(values)) for _ in range(permutations)])
-    far, as_far = (found, drawn) if centre is None else (abs(found - centre), abs(drawn - centre))
-    return found, (1 + int((as_far >= far - 1e-12).sum())) / (permutations + 1)
+    far, as_far = (
+        (observed, drawn) if centre is None else (abs(observed - centre), abs(drawn - centre))
+    )
+    return observed, (1 + int((as_far >= far - 1e-12).sum())) / (permutations + 1)
 
 
 def _stars(graph: Arrivals, rng: Rng, cap: int) -> tuple[Ints, Ints, Ints]:

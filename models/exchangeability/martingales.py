@@ -6,16 +6,17 @@ by Ville's inequality
 
     P(capital ever reaches 1 / delta) <= delta,
 
-so the alarm at 1 / delta is valid whenever one looks. Nobody knows how exchangeability will break,
-so the capital is spread over several bets, and after each p-value a share of it jumps to the other
-bets, which keeps some on every bet for a change that comes late:
+so the alarm at 1 / delta is valid at any time. How exchangeability will break is unknown, so the
+capital is spread over several bets, and after each p-value a share of it jumps to the other bets,
+which keeps some on every bet for a change that comes late:
 
     capital_i <- ((1 - jump) capital_i + jump * capital / bets) * f_i(p)
 
 - `jumper`: the Simple Jumper (Vovk et al. 2021, "Retrain or not retrain"): f = 1 + e (p - 1/2) for
   e in {-1, 0, 1} and jump = 0.01.
 - `mixture`: ten Beta densities (p-values small, large, at both ends, in the middle; mild and
-  strong) and jump = 1 / (labels + 2), which costs about ln(labels) in total and lets it wait long.
+  strong) and jump = 1 / (labels + 2), which costs about ln(labels) in total and keeps power for
+  late changes.
 
 Capitals are kept as floats below 1 and one integer power of two, so nothing overflows, and only
 + - * / and square roots touch them: the compiled form gives the bits of the step-by-step form.
@@ -35,7 +36,7 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 MartingaleKind = Literal["jumper", "mixture"]
-Play = Callable[..., None]
+CapitalUpdate = Callable[..., None]
 
 _MIN_P = 1e-12  # a p-value nearer to 0 or 1 is moved here, which can only lower a winning bet
 _LN2 = math.log(2.0)
@@ -69,18 +70,20 @@ def _fading_jump(labels: int) -> float:
     return 1.0 / (labels + 2.0)
 
 
-def _game(place: Callable[..., None], jump: Callable[..., float]) -> Play:
+def _make_update(fill_bets: Callable[..., None], jump: Callable[..., float]) -> CapitalUpdate:
     """The loop over p-values, for these bets and this jump rate; plain Python that numba takes."""
 
-    def play(p: Floats, capitals: Floats, labels: int, exponent: int, m: Floats, e: Ints) -> None:
-        """Play all p-values; the capital after p[i] is m[i] * 2^e[i], and capitals sum to m[-1]."""
+    def update_capitals(
+        p: Floats, capitals: Floats, labels: int, exponent: int, m: Floats, e: Ints
+    ) -> None:
+        """Bet on all p-values; after p[i] the capital is m[i] * 2^e[i], and they sum to m[-1]."""
         count = len(capitals)
         bets = np.empty(count)
         total = 0.0
         for b in range(count):
             total += capitals[b]
         for i in range(len(p)):
-            place(min(max(p[i], _MIN_P), 1.0 - _MIN_P), bets)
+            fill_bets(min(max(p[i], _MIN_P), 1.0 - _MIN_P), bets)
             rate = jump(labels + i)
             spread = rate * total / count
             total = 0.0
@@ -95,28 +98,28 @@ def _game(place: Callable[..., None], jump: Callable[..., float]) -> Play:
             m[i] = total
             e[i] = exponent
 
-    return play
+    return update_capitals
 
 
 _BETS: dict[MartingaleKind, int] = {"jumper": 3, "mixture": 10}
-_PLAIN: dict[MartingaleKind, Play] = {
-    "jumper": _game(_jumper_bets, _constant_jump),
-    "mixture": _game(_mixture_bets, _fading_jump),
+_PLAIN: dict[MartingaleKind, CapitalUpdate] = {
+    "jumper": _make_update(_jumper_bets, _constant_jump),
+    "mixture": _make_update(_mixture_bets, _fading_jump),
 }
 
 
 @cache
-def _compiled(kind: MartingaleKind) -> Play:
-    """The loop by numba, which is imported when a thousand p-values ask for it."""
+def _compiled(kind: MartingaleKind) -> CapitalUpdate:
+    """The loop compiled by numba, which is imported once there are a thousand p-values."""
     from numba import njit as numba_njit
 
     njit: Any = numba_njit
-    place, jump = {
+    fill_bets, jump = {
         "jumper": (_jumper_bets, _constant_jump),
         "mixture": (_mixture_bets, _fading_jump),
     }[kind]
-    play: Play = njit(_game(njit(place), njit(jump)))
-    return play
+    update_capitals: CapitalUpdate = njit(_make_update(njit(fill_bets), njit(jump)))
+    return update_capitals
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +183,14 @@ class Martingale:
         """The state that `as_dict` described."""
         return cls(**{**stored, "capitals": tuple(stored["capitals"])})
 
-    def _after(self, p: Floats, play: Play) -> tuple[Martingale, Floats]:
+    def _after(self, p: Floats, update_capitals: CapitalUpdate) -> tuple[Martingale, Floats]:
         if p.ndim != 1 or not ((p >= 0) & (p <= 1)).all():
             raise ValueError("p-values outside [0, 1] or not in one row; smoothed ones are needed")
         if not len(p):
             return self, np.empty(0)
         capitals = np.array(self.capitals)
         m, e = np.empty(len(p)), np.empty(len(p), dtype=np.int64)
-        play(p, capitals, self.labels, self.exponent, m, e)
+        update_capitals(p, capitals, self.labels, self.exponent, m, e)
         top = int(np.argmax(np.where(e == e.max(), m, 0.0)))
         peak = (self.peak_exponent, self.peak, self.peak_at)
         if (e[top], m[top]) > peak[:2]:

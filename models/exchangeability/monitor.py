@@ -63,14 +63,15 @@ class ExchangeabilityMonitor:
         if not self.labels:
             return "no class has become known yet: nothing to monitor"
         lead = self._leader()
-        odds = f"{_times(lead.log_peak)} (alarm at {2 / delta:g})"
+        peak, alarm_at = _times(lead.log_peak), f"alarm at {2 / delta:g}"
         if self.alarm(delta):
             return (
                 f"exchangeability is broken: after {lead.peak_at} of {self.labels} labels the "
-                f"{lead.kind} martingale had multiplied its capital {odds}. If nothing had "
-                f"changed, this would happen in at most {delta:.3g} of all such graphs"
+                f"{lead.kind} martingale had multiplied its capital {peak}-fold "
+                f"({alarm_at}). If nothing had changed, this would ever happen with "
+                f"probability at most {delta:.3g} in the life of one model version"
             )
-        return f"no sign of a change in {self.labels} labels: highest capital {odds}"
+        return f"no sign of a change in {self.labels} labels: evidence {peak} ({alarm_at})"
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and lists, for JSON."""
@@ -90,8 +91,8 @@ def _times(log_factor: float) -> str:
     """A factor as text, short at any size.
 
     >>> _times(math.log(12.3)), _times(1000.0)
-    ('12.3-fold', '10^434-fold')
+    ('12.3', '10^434')
     """
     if log_factor < math.log(1e6):
-        return f"{math.exp(log_factor):.3g}-fold"
-    return f"10^{log_factor / math.log(10):.0f}-fold"
+        return f"{math.exp(log_factor):.3g}"
+    return f"10^{log_factor / math.log(10):.0f}"

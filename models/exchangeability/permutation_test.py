@@ -1,13 +1,13 @@
-"""Library only: a permutation test, do evaluated nodes conform as the calibration nodes do?
+"""Library only: a permutation test whether evaluated nodes conform as the calibration nodes do.
 
 Under exchangeability the true-class scores of calibration and evaluated nodes, all on the same
 graph G_t, could be swapped freely. So a statistic of the two groups is compared with the same
-statistic after random reshuffles of who belongs to which; with B reshuffles
+statistic after random reshuffles of the group membership; with B reshuffles
 
     p = (1 + number of reshuffles with a statistic at least as large) / (B + 1)
 
-is valid at every sample size: P(p <= a) <= a, with no law of large numbers in it. The test looks
-once. Repeating it until it alarms is what the martingales are for.
+is valid at every sample size: P(p <= a) <= a, without asymptotics. The test is valid for a single
+look; for repeated looks use the martingales.
 """
 
 from __future__ import annotations
@@ -76,15 +76,15 @@ def permutation_test(
     _, place = np.unique(np.concatenate([first, second]), return_inverse=True)
     weights, last = _tail_weights(place)
     evaluated = np.repeat([0.0, 1.0], [len(first), len(second)])[np.argsort(place, kind="stable")]
-    found = _distance(evaluated, last, weights)
+    observed = _distance(evaluated, last, weights)
     rng = np.random.default_rng(seed)
     larger = sum(
-        _distance(rng.permutation(evaluated), last, weights) >= found * (1 - 1e-12)
+        _distance(rng.permutation(evaluated), last, weights) >= observed * (1 - 1e-12)
         for _ in range(permutations)
     )
     return PermutationTest(
         (1 + int(larger)) / (permutations + 1),
-        found,
+        observed,
         _higher(first, second),
         len(first),
         len(second),

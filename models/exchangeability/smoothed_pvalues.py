@@ -1,10 +1,10 @@
 """Smoothed conformal p-values of true classes: uniform, and independent of each other.
 
 A node whose class became known has a rank: how many of n reference nodes of known class conform
-less than it does on the same graph. Under exchangeability the rank is uniform on 0..n, so
-p = (rank + u) / (n + 1), u ~ U(0, 1), is uniform on (0, 1). That holds for each node alone. Nodes
-that are compared with the same reference have p-values that are not independent: with an unlucky
-reference all of them lean the same way for ever, and a test that takes them as independent raises a
+less than it does on the same graph. Under exchangeability the rank is uniform on 0..n, so p = (rank
++ u) / (n + 1), u ~ U(0, 1), is uniform on (0, 1). That holds for each node alone. Nodes that are
+compared with the same reference have p-values that are not independent: with an unlucky reference
+all of them are biased the same way for ever, and a test that takes them as independent raises a
 false alarm sooner or later (at 1 % nominal: 5 to 7 times in 10 with n = 30 and 5,000 labels).
 
 Two things make them independent.
@@ -100,14 +100,14 @@ def _draw(ranks: Ints, u: Floats, gaps: int, seen: Ints, p: Floats) -> None:
     for b in range(bins):
         total += seen[b]
     for i in range(len(ranks)):
-        own = ((ranks[i] + 1) * bins - 1) // gaps  # bin b begins at rank b * gaps // bins
-        start = own * gaps // bins
-        size = (own + 1) * gaps // bins - start + seen[own]
+        bin_ = ((ranks[i] + 1) * bins - 1) // gaps  # bin b begins at rank b * gaps // bins
+        start = bin_ * gaps // bins
+        size = (bin_ + 1) * gaps // bins - start + seen[bin_]
         below = start
-        for b in range(own):
+        for b in range(bin_):
             below += seen[b]
         p[i] = (below + u[i] * size) / total
-        seen[own] += 1
+        seen[bin_] += 1
         total += 1
 
 
@@ -144,8 +144,8 @@ def smoothed_p_values(
     p = np.empty(len(scores))
     of_reference, of_nodes = np.asarray(reference_strata), np.asarray(strata)
     for stratum in np.unique(of_nodes):
-        own = of_nodes == stratum
-        p[own] = _against(reference[of_reference == stratum], scores[own], u[own])
+        inside = of_nodes == stratum
+        p[inside] = _against(reference[of_reference == stratum], scores[inside], u[inside])
     return p
 
 

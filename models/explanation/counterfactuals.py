@@ -1,4 +1,4 @@
-"""A network's outputs if a node lacked some neighbours, or a column said nothing: exact.
+"""A network's exact outputs if a node lacked some neighbours, or a column were neutral.
 
 Each question is a pass over the graph with those relationships taken away, or with the column at
 its neutral value. The pass computes what the change touches and takes the rest from the passes
@@ -16,9 +16,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.explanation.question import Question, cut_relationships, touched_rows
+from ringfence.models.explanation.counterfactual_query import (
+    Question,
+    cut_relationships,
+    touched_rows,
+)
 from ringfence.models.inference import InferenceGraph, InferencePlan, empty_tables, forward
-from ringfence.models.inference.graph import AlteredFeatures, incoming
+from ringfence.models.inference.graph import AlteredFeatures, in_neighbours
 
 __all__ = ["Counterfactual", "WhatIf", "neighbours_of"]
 
@@ -27,23 +31,23 @@ Float32s = NDArray[np.float32]
 
 
 class Counterfactual(Protocol):
-    """A network on a graph that can be asked: `WhatIf`, `TypedWhatIf`."""
+    """A network on a graph that answers counterfactual queries: `WhatIf`, `TypedWhatIf`."""
 
     def ask(self, question: Question | None) -> InferenceGraph:
-        """Change the graph as asked, back to itself for None; return what scores look at."""
+        """Apply a question to the graph, undo it for None; return what scores read."""
 
     def outputs_now(self, rows: Ints) -> Float32s:
         """Return the network's outputs at ``rows`` [m, classes] on the graph of the last `ask`."""
 
 
 class WhatIf:
-    """A graph that is asked the same kind of question many times.
+    """Answers many questions about one graph.
 
     Args:
         plan: of the network.
         graph: relationships of one label.
         features: float32 [nodes, d], an array or a mapped file.
-        neutral: float32 [d], what a blank column has; the mean of the training nodes says nothing.
+        neutral: float32 [d], the values of blank columns: the means of the training nodes.
     """
 
     def __init__(
@@ -60,7 +64,7 @@ class WhatIf:
         self._version = 0
 
     def ask(self, question: Question | None) -> InferenceGraph:
-        """Change the graph as asked, back to itself for None."""
+        """Apply a question to the graph; undo it for None."""
         self._version += 1
         touched = touched_rows(self.graph, question) if question else set()
         self._changed[list(touched | self._touched)] = self._version
@@ -85,7 +89,7 @@ class WhatIf:
         return forward(self.plan, self._now, features, rows, self._tables).logits
 
     def outputs(self, question: Question | None, rows: Ints) -> Float32s:
-        """Return the network's outputs at ``rows`` [m, classes], if it were so."""
+        """Return the network's outputs at ``rows`` [m, classes] under a question."""
         self.ask(question)
         return self.outputs_now(rows)
 
@@ -116,10 +120,10 @@ class _Blanked:
 
 
 def neighbours_of(graph: InferenceGraph, node: int) -> Ints:
-    """Return the nodes that ``node`` hears, ascending.
+    """Return the nodes that ``node`` receives messages from, ascending.
 
     >>> from ringfence.models.inference.graph import graph_of
     >>> neighbours_of(graph_of(np.array([[0, 4, 2], [2, 2, 1]]), nodes=5, undirected=False), 2)
     array([0, 4])
     """
-    return incoming(graph, np.array([node])).sources.astype(np.int64)
+    return in_neighbours(graph, np.array([node])).sources.astype(np.int64)

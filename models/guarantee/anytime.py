@@ -1,8 +1,8 @@
-"""A bound on coverage that holds however often one looks.
+"""A bound on coverage that holds however often it is checked (anytime-valid).
 
-The usual band is right for one look. Who looks every day, for years, will one day see coverage
-below it although all is well. Here is the bound for that person: when all is well, coverage falls
-below it, at any time whatever, with probability at most delta.
+The usual band is valid for one look. Someone who checks daily for years will one day see coverage
+below it although all is well. This bound is for repeated checks: when all is well, coverage ever
+falls below it with probability at most delta.
 
 When all is well, hits and misses come like draws from Polya's urn (the beta-binomial law, one label
 after the other): P(next is covered) = (a + covered so far) / (a + b + known so far), a = n + 1 - l
@@ -41,7 +41,7 @@ ROUNDING = 0.001  # far more than sums of logarithms are off by
 
 @dataclass(frozen=True, slots=True)
 class Anytime:
-    """What all looks together say: `p_value` <= delta is an alarm; `since` the run it starts at."""
+    """Result over all looks: `p_value` <= delta is an alarm; `since` the run it starts at."""
 
     p_value: float
     since: int
@@ -79,7 +79,7 @@ def _most_evidence(
 ) -> NDArray[np.float64]:
     """At least ln e(k, m), forty times cheaper: the mean of a probability is at most its maximum.
 
-    Infinite where nothing can be said.
+    Infinite if there is no such bound.
     """
     a, b = calibration_odds(n, alpha)
     if a <= 0 or b <= 0:
@@ -135,3 +135,31 @@ def over_runs(n: float, known: Counts, covered: Counts, alpha: float) -> Anytime
     if evidence[best] <= 0:
         return Anytime(1.0, 0)
     return Anytime(float(np.exp(-evidence[best])), int(may[best]))
+
+
+def bound_over_runs(
+    n: float,
+    known: Counts,
+    covered: Counts,
+    alpha: float,
+    since: int = 0,
+    delta: float = ANYTIME_DELTA,
+) -> float:
+    """Return the share of all known nodes below which `over_runs` gives p < delta.
+
+    The bound of the runs from `since` on, held to their share of the error, with what was covered
+    before added to it. Coverage lies below it exactly where these runs raise the alarm; where
+    `since` is the one that `over_runs` names, where any do.
+
+    >>> known, covered = [100] * 6, [91, 92, 90, 90, 60, 58]
+    >>> since = over_runs(200, known, covered, 0.1).since
+    >>> sum(covered) / 600 < bound_over_runs(200, known, covered, 0.1, since)
+    True
+    """
+    nodes = int(np.sum(known))
+    if not nodes:
+        return 0.0
+    later = int(np.sum(known[since:]))
+    price = (since + 1.0) * (since + 2.0)
+    needed = anytime_low(n, later, alpha, delta / price) * later
+    return (int(np.sum(covered[:since])) + needed) / nodes

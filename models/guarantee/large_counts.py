@@ -43,14 +43,14 @@ def covered_at_most(a: float, b: float, m: int, covered: int) -> float:
         return 1.0
     if covered < 0:
         return 0.0
-    own, count = (a, b), (covered + 1.0, float(m - covered))
-    if _spread(*own) < _spread(*count):  # so many calibration nodes that X is the sharper one
-        share, weight = _density(*own)
-        found = float(weight @ (1.0 - betainc(*count, share)))
+    shape, count = (a, b), (covered + 1.0, float(m - covered))
+    if _spread(*shape) < _spread(*count):  # so many calibration nodes that X is the sharper one
+        share, weight = _density(*shape)
+        probability = float(weight @ (1.0 - betainc(*count, share)))
     else:
         share, weight = _density(*count)
-        found = float(weight @ betainc(*own, share))
-    return min(1.0, max(0.0, found))
+        probability = float(weight @ betainc(*shape, share))
+    return min(1.0, max(0.0, probability))
 
 
 def fewest_covered(a: float, b: float, m: int, probability: float) -> int:
@@ -69,12 +69,12 @@ def fewest_covered(a: float, b: float, m: int, probability: float) -> int:
         if step >= MAX_NEWTON_STEPS:
             place = (below + enough) / 2
         k = int(min(max(round(place), below + 1), enough - 1))
-        found = covered_at_most(a, b, m, k)
-        if found >= probability:
+        reached = covered_at_most(a, b, m, k)
+        if reached >= probability:
             enough = k
         else:
             below = k
-        move = (probability - found) / max(_mass(a, b, m, k), 1e-300)
+        move = (probability - reached) / max(_mass(a, b, m, k), 1e-300)
         place = k + min(max(move, -spread), spread)
         if abs(place - k) < 1:
             place = k - 1 if enough == k else k + 1

@@ -121,10 +121,10 @@ def smallest_n(alpha: float) -> int:
     share = read_alpha(alpha)
     if share == 0.0:
         raise ValueError("alpha = 0 needs the full set whatever n is; give an alpha above 0")
-    found = max(0, math.ceil(1.0 / share) - 2)
-    while rank(found, share) == 0:
-        found += 1
-    return found
+    n = max(0, math.ceil(1.0 / share) - 2)
+    while rank(n, share) == 0:
+        n += 1
+    return n
 
 
 def effective_sample_size(weights: Any) -> float:
@@ -143,7 +143,7 @@ def effective_sample_size(weights: Any) -> float:
 
 
 def coverage_loss(weights: Any, distances: Any, test_weight: float = 1.0) -> float:
-    """Library only: bound what drift may cost, coverage >= 1 - alpha - this (Barber et al. 2023).
+    """Bound what drift may cost, coverage >= 1 - alpha - this (Barber et al. 2023).
 
     sum of w_i d_i / (sum of w_i + w_test), d_i the total-variation distance between the data as it
     is and the data with node i and the evaluated node exchanged.
@@ -151,7 +151,7 @@ def coverage_loss(weights: Any, distances: Any, test_weight: float = 1.0) -> flo
     Args:
         weights: fixed weights of the calibration nodes [n].
         distances: d_i in [0, 1], one number or [n]; ``swap_distance`` makes them from the drift of
-            single nodes. Nobody can measure them: they are what one is ready to assume.
+            single nodes. They can't be measured and have to be assumed.
         test_weight: weight of the evaluated node.
 
     >>> round(coverage_loss([1.0, 0.5], [0.0, 0.1]), 3)
@@ -165,7 +165,7 @@ def coverage_loss(weights: Any, distances: Any, test_weight: float = 1.0) -> flo
 
 
 def swap_distance(distances: Any) -> Floats:
-    """Library only: bound d_i of independent nodes whose laws are d apart: 2 d - d**2.
+    """Bound d_i of independent nodes whose distributions are d apart: 2 d - d**2.
 
     >>> swap_distance([0.1]).round(2).tolist()
     [0.19]
@@ -176,7 +176,7 @@ def swap_distance(distances: Any) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What a calibration set is good for, in numbers and in a sentence."""
+    """What a calibration set guarantees, in numbers and in a sentence."""
 
     alpha: float
     calibration_size: int
@@ -198,9 +198,13 @@ class Guarantee:
         if not self.finite:
             return f"{self._nodes}; {self.needed} are needed for {share}: every set is full"
         about = f"{'approximately ' * self.approximate}{_percent(self.expected)}"
-        less = f", less at most {_percent(self.loss)} for drift" if self.loss else ""
+        if self.loss:
+            condition = f"less at most {_percent(self.loss)} for drift"
+        else:
+            condition = "if new nodes are exchangeable with them"
         return (
-            f"{self._nodes}: at least {share}{less} of sets hold the true class, {about} on average"
+            f"{self._nodes}: a set holds the true class with probability at least {share}, "
+            f"{about} on average, {condition}"
         )
 
     @property
@@ -220,7 +224,8 @@ def guarantee(
     >>> guarantee(5, 0.1).sentence
     '5 calibration nodes; 9 are needed for 90 %: every set is full'
     >>> guarantee(60, 0.1).sentence
-    '60 calibration nodes: at least 90 % of sets hold the true class, 90.16 % on average'
+    '60 calibration nodes: a set holds the true class with probability at least 90 %, 90.16 % on \
+average, if new nodes are exchangeable with them'
     """
     share = read_alpha(alpha)
     if weights is None:

@@ -45,9 +45,9 @@ def stratified_law(strata: Sequence[JudgedNodes]) -> Floats:
     [0.01, 0.18, 0.81]
     """
     law = np.ones(1)
-    for one in strata:
-        if one.m:
-            law = _convolve(law, law_of_covered(one.n, one.m, one.level))
+    for stratum in strata:
+        if stratum.m:
+            law = _convolve(law, law_of_covered(stratum.n, stratum.m, stratum.level))
     return law
 
 
@@ -58,7 +58,7 @@ def stratified_band(strata: Sequence[JudgedNodes], level: float = 0.95) -> tuple
     >>> stratified_band([one, two])
     (0.84, 0.95)
     """
-    nodes = sum(one.m for one in strata)
+    nodes = sum(stratum.m for stratum in strata)
     if nodes == 0:
         return 0.0, 1.0
     cumulative = np.cumsum(stratified_law(strata))
@@ -73,14 +73,14 @@ def stratified_p_value(strata: Sequence[JudgedNodes], covered: int) -> float:
     >>> round(stratified_p_value([JudgedNodes(9, 1, 0.1), JudgedNodes(9, 1, 0.1)], 1), 3)
     0.19
     """
-    nodes = sum(one.m for one in strata)
+    nodes = sum(stratum.m for stratum in strata)
     if not 0 <= covered <= nodes:
         raise ValueError(f"{covered} of {nodes} nodes covered; needed: a number from 0 to {nodes}")
     return float(np.clip(np.sum(stratified_law(strata)[: covered + 1]), 0.0, 1.0))
 
 
 def equivalent_size(runs: Sequence[Sequence[JudgedNodes]]) -> float:
-    """Return the n of one stratum whose coverage spreads as that of the runs at most does.
+    """Return the n of one stratum with the spread that coverage over the runs has at most.
 
     With weights w_s = m_s / m inside a run, coverage given the calibration nodes has the variance
     sum of w_s^2 v / (n_s + 2), v = level (1 - level); over runs the standard deviations are
@@ -91,25 +91,25 @@ def equivalent_size(runs: Sequence[Sequence[JudgedNodes]]) -> float:
     >>> round(equivalent_size([[JudgedNodes(60, 50, 0.1), JudgedNodes(60, 50, 0.1)]]))
     122
     """
-    total = sum(one.m for run in runs for one in run)
+    total = sum(stratum.m for run in runs for stratum in run)
     if total == 0:
-        return min((one.n for run in runs for one in run), default=0.0)
-    if len({one.n for run in runs for one in run if one.m}) == 1 and all(
-        sum(one.m > 0 for one in run) <= 1 for run in runs
+        return min((stratum.n for run in runs for stratum in run), default=0.0)
+    if len({stratum.n for run in runs for stratum in run if stratum.m}) == 1 and all(
+        sum(stratum.m > 0 for stratum in run) <= 1 for run in runs
     ):
-        return float(next(one.n for run in runs for one in run if one.m))
+        return float(next(stratum.n for run in runs for stratum in run if stratum.m))
     spread = 0.0
     for run in runs:
-        nodes = sum(one.m for one in run)
+        nodes = sum(stratum.m for stratum in run)
         if nodes:
-            variance = sum((one.m / nodes) ** 2 / (one.n + 2.0) for one in run)
+            variance = sum((stratum.m / nodes) ** 2 / (stratum.n + 2.0) for stratum in run)
             spread += nodes / total * math.sqrt(variance)
     return max(0.0, 1.0 / spread**2 - 2.0)
 
 
-def _convolve(one: Floats, other: Floats) -> Floats:
-    if min(len(one), len(other)) <= MAX_NODES_FOR_EXACT_SUMS:
-        return np.convolve(one, other)
+def _convolve(stratum: Floats, other: Floats) -> Floats:
+    if min(len(stratum), len(other)) <= MAX_NODES_FOR_EXACT_SUMS:
+        return np.convolve(stratum, other)
     from scipy.signal import fftconvolve  # brings scipy.stats: two CPU seconds
 
-    return np.clip(fftconvolve(one, other), 0.0, 1.0)
+    return np.clip(fftconvolve(stratum, other), 0.0, 1.0)

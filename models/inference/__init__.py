@@ -3,10 +3,10 @@
 from ringfence.models.inference.cost import Cost
 from ringfence.models.inference.forward import Outputs, forward, forward_whole
 from ringfence.models.inference.graph import (
-    Incoming,
     InferenceGraph,
+    InNeighbours,
     graph_of,
-    incoming,
+    in_neighbours,
     leave_out_types,
     neighbour_counts,
 )
@@ -17,7 +17,7 @@ from ringfence.models.inference.state import Tables, empty_tables
 
 __all__ = [
     "Cost",
-    "Incoming",
+    "InNeighbours",
     "InferenceGraph",
     "InferencePlan",
     "Neighbourhood",
@@ -27,7 +27,7 @@ __all__ = [
     "forward",
     "forward_whole",
     "graph_of",
-    "incoming",
+    "in_neighbours",
     "leave_out_types",
     "neighbour_counts",
     "neighbourhood",

@@ -1,8 +1,8 @@
-"""What changed since the tables were kept: the rows that a pass must make again, at what cost.
+"""What changed since the last pass: the rows that must be recomputed, and at what cost.
 
 Every node has the version at which its relationships last changed, and where its features changed
-that version too; every row of the second table has the version up to which it is right. A row is
-made again where one of the things that go into it is younger.
+that version too; every row of the second table has the version up to which it is valid. A row is
+recomputed if one of its inputs is newer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from ringfence.models.inference.cost import Cost
 from ringfence.models.inference.graph import (
-    Incoming,
     InferenceGraph,
+    InNeighbours,
     incoming_counts,
     max_incoming,
     receivers,
@@ -31,7 +31,7 @@ from ringfence.models.inference.messages import (
 from ringfence.models.inference.pool import Pool
 from ringfence.models.inference.state import NEVER_COMPUTED, Tables
 
-__all__ = ["Change", "alone", "fill_first", "find_altered", "find_change"]
+__all__ = ["Change", "fill_first", "find_altered", "find_change", "without_neighbours"]
 
 Ints = NDArray[np.int64]
 
@@ -56,7 +56,7 @@ def find_change(
     new: bool,
     pool: Pool,
 ) -> Change:
-    """Bring the first table up to date, unless a whole pass will do that; say what follows."""
+    """Update the first table, unless a full pass will do that; return what must be recomputed."""
     if new:
         return Change(needed, _cost(plan, graph, needed, needed))
     before, n = tables.rows, graph.size
@@ -93,13 +93,17 @@ def _find_messages(
     if cost.way == "full":
         return Change(needed, cost)
     known, tables.rows = tables.rows, graph.size
-    found = rescale_messages(plan, graph, features, tables, touched, needed, changed, known, pool)
-    gathered = np.concatenate([found.own.rows, found.again])
-    return Change(found.again, _cost(plan, graph, needed, gathered, len(found.senders)), found)
+    rescaled = rescale_messages(
+        plan, graph, features, tables, touched, needed, changed, known, pool
+    )
+    gathered = np.concatenate([rescaled.gathered.rows, rescaled.again])
+    return Change(
+        rescaled.again, _cost(plan, graph, needed, gathered, len(rescaled.senders)), rescaled
+    )
 
 
 def find_altered(graph: InferenceGraph, tables: Tables, rows: Ints) -> Ints:
-    """Which rows, computed from their own features alone, were never made or have other features.
+    """Which rows, computed only from their own features, were never made or have other features.
 
     >>> from ringfence.models.inference.graph import graph_of
     >>> graph = graph_of(np.empty((2, 0), np.int64), nodes=2)
@@ -131,7 +135,7 @@ def _touched(graph: InferenceGraph, changed: Ints, tables: Tables, before: int) 
 
 
 def _stale_rows(plan: InferencePlan, graph: InferenceGraph, tables: Tables, needed: Ints) -> Ints:
-    """Rows of the second table that were made before something that goes into them changed."""
+    """Rows of the second table that are older than one of their inputs."""
     if not plan.first_width:
         return find_altered(graph, tables, needed)
     made = tables.computed[needed]
@@ -174,6 +178,6 @@ def _cost(
     return Cost(moved * per + len(needed) * mean, (graph.entries + graph.size) * per)
 
 
-def alone(rows: Ints) -> Incoming:
+def without_neighbours(rows: Ints) -> InNeighbours:
     """Return rows without neighbours, for layers that gather none."""
-    return Incoming(rows, np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
+    return InNeighbours(rows, np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))

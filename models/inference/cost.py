@@ -1,4 +1,4 @@
-"""What a forward pass will move, before it is run: numbers gathered, the incremental way and whole.
+"""Cost estimate of a forward pass before it is run: numbers gathered, incrementally and in full.
 
 Both ways run the same kernels, and those wait for memory: the time follows the numbers gathered.
 """

@@ -1,8 +1,8 @@
 """One forward pass over a graph that grew: outputs where they are wanted, work where it changed.
 
 What NodeEx and EdgeEx need are the outputs at the new nodes and at the calibration nodes. Those
-need the first layer's results at their neighbours, which are kept from pass to pass and made again
-where the neighbour's own surroundings changed since. Every row is computed by the same kernel from
+need the first layer's results at their neighbours, which are kept from pass to pass and recomputed
+if the neighbour's own neighbourhood changed since. Every row is computed by the same kernel from
 the same neighbours in the same order, whether alone or with all others.
 """
 
@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.border import check_tables, check_wanted
 from ringfence.models.inference.changes import (
     Change,
-    alone,
     fill_first,
     find_altered,
     find_change,
+    without_neighbours,
 )
 from ringfence.models.inference.cost import Cost, Way
-from ringfence.models.inference.graph import Incoming, InferenceGraph, incoming
+from ringfence.models.inference.graph import InferenceGraph, InNeighbours, in_neighbours
+from ringfence.models.inference.input_checks import check_tables, check_wanted
 from ringfence.models.inference.layers.base import InferencePlan, MessagePlan
 from ringfence.models.inference.messages import degree_scale, mark_rows
 from ringfence.models.inference.pool import Pool
@@ -39,7 +39,7 @@ Float32s = NDArray[np.float32]
 class Outputs:
     """Logits at the wanted rows [m, classes], and how they came about.
 
-    refreshed: rows of the first layer that were computed. needed: rows that had to be right.
+    refreshed: rows of the first layer that were computed. needed: rows that had to be up to date.
     """
 
     logits: Float32s
@@ -60,8 +60,8 @@ def forward(
 ) -> Outputs:
     """Return the network's outputs on the graph as it is now, at ``wanted``.
 
-    Exact: equal to `forward_whole` on the same graph. Rows of ``tables`` that had to be made again
-    are; the others are left for the pass that needs them.
+    Exact: equal to `forward_whole` on the same graph. Stale rows of ``tables`` that the outputs
+    need are recomputed; other stale rows are left for the pass that needs them.
 
     Args:
         plan: from `plan_of`.
@@ -93,7 +93,7 @@ def forward_whole(
     _check(graph, features, kept)
     pool = Pool(workers)
     try:
-        everyone = incoming(graph, np.arange(graph.size))
+        everyone = in_neighbours(graph, np.arange(graph.size))
         _refill(plan, graph, features, everyone, kept, pool)
         return plan.outputs(everyone, kept.scale, kept.second, pool)
     finally:
@@ -109,11 +109,11 @@ def _forward(
     pool: Pool,
 ) -> Outputs:
     new = tables.version == NEVER_COMPUTED
-    near = incoming(graph, wanted) if plan.first_width else alone(wanted)
+    near = in_neighbours(graph, wanted) if plan.first_width else without_neighbours(wanted)
     needed = np.flatnonzero(mark_rows(graph.size, np.concatenate([wanted, near.sources])))
     change = find_change(plan, graph, features, tables, needed, new, pool)
     if new or plan.reaches_everyone or change.cost.way == "full":
-        everyone = incoming(graph, np.arange(graph.size))
+        everyone = in_neighbours(graph, np.arange(graph.size))
         refreshed = _whole(plan, graph, features, everyone, tables, pool, needed)
         way: Way = "full"
     else:
@@ -141,9 +141,11 @@ def _refresh(
     if change.rescaled is not None and isinstance(plan, MessagePlan):
         change.rescaled.exchange(plan, tables, pool)
         tables.give_slots(change.stale, needed)
-        plan.second(change.rescaled.own, features, tables, pool)
-        rows += len(change.rescaled.exchanged) + len(change.rescaled.own.rows)
-    around = incoming(graph, change.stale) if plan.first_width else alone(change.stale)
+        plan.second(change.rescaled.gathered, features, tables, pool)
+        rows += len(change.rescaled.exchanged) + len(change.rescaled.gathered.rows)
+    around = (
+        in_neighbours(graph, change.stale) if plan.first_width else without_neighbours(change.stale)
+    )
     plan.second(around, features, tables, pool)
     return rows
 
@@ -152,7 +154,7 @@ def _whole(
     plan: InferencePlan,
     graph: InferenceGraph,
     features: Any,
-    everyone: Incoming,
+    everyone: InNeighbours,
     tables: Tables,
     pool: Pool,
     needed: Ints,
@@ -160,7 +162,7 @@ def _whole(
     """Make every row; APPNP keeps the rows whose features it has seen."""
     if plan.reaches_everyone and tables.version != NEVER_COMPUTED:
         stale = find_altered(graph, tables, np.arange(graph.size))
-        plan.second(alone(stale), features, tables, pool)
+        plan.second(without_neighbours(stale), features, tables, pool)
         tables.computed[stale] = graph.version
         return len(stale)
     if isinstance(plan, MessagePlan):
@@ -174,7 +176,7 @@ def _refill(
     plan: InferencePlan,
     graph: InferenceGraph,
     features: Any,
-    everyone: Incoming,
+    everyone: InNeighbours,
     tables: Tables,
     pool: Pool,
 ) -> None:

@@ -15,21 +15,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.border import check_graph
+from ringfence.models.inference.input_checks import check_graph
 from ringfence.models.inference.kernels import gather as kernels
 
 __all__ = [
     "UNKNOWN_BASE",
-    "Incoming",
+    "InNeighbours",
     "InferenceGraph",
+    "LateEntries",
     "RemovedEntries",
-    "RowsBeside",
     "code_of",
     "entry_counts",
     "entry_lists",
+    "find_late_entries",
     "find_places",
     "graph_of",
-    "incoming",
+    "graph_of_types",
+    "in_neighbours",
     "incoming_counts",
     "leave_out_types",
     "listed_through",
@@ -37,7 +39,6 @@ __all__ = [
     "neighbour_counts",
     "newest_change",
     "receivers",
-    "rows_beside",
     "with_late",
 ]
 
@@ -48,7 +49,7 @@ UNKNOWN_BASE = -1
 
 @dataclass(frozen=True, slots=True)
 class RemovedEntries:
-    """Entries of the base that are no more, at both ends of their relationships.
+    """Entries of the base that were removed, at both ends of their relationships.
 
     nodes int64 [m], sorted · others int32, codes uint8 of nodes[i] are ``offsets[i] ..
     offsets[i + 1]``, sorted as in the base.
@@ -81,7 +82,7 @@ class InferenceGraph:
     since the base was made. size: number of nodes. undirected: which types are, bool [types].
     changed int64 [size]: the version at which each node's relationships last changed. version: now.
     removed: entries of the base that don't count. altered: whose features changed since the rows
-    were numbered, and when. A deleted node is a row without relationships that nobody asks for.
+    were numbered, and when. A deleted node is a row without relationships that is never wanted.
     base: two graphs of one numbering that have the same number here have the same base.
     """
 
@@ -101,7 +102,7 @@ class InferenceGraph:
     base: int = UNKNOWN_BASE
 
     def __post_init__(self) -> None:
-        """Refuse neighbours outside the graph: the compiled loops look at no index."""
+        """Refuse neighbours outside the graph: the compiled loops check no index."""
         check_graph(self)
 
     @property
@@ -110,15 +111,15 @@ class InferenceGraph:
         return len(self.others) + len(self.late_others)
 
 
-class RowsBeside(NamedTuple):
-    """Places of some rows among those with late and with removed entries; -1: it has none."""
+class LateEntries(NamedTuple):
+    """Where rows stand among those with entries added to, and removed from, the base; -1: none."""
 
-    late: Ints
+    added: Ints
     removed: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class Incoming:
+class InNeighbours:
     """Incoming neighbours: sources int32 of rows[r] are ``offsets[r] .. offsets[r + 1]``.
 
     Each source once, none of them the node itself, in ascending order: the same order whatever the
@@ -137,13 +138,13 @@ class Incoming:
         """Rows, offsets and sources, in the order that kernels take them."""
         return self.rows, self.offsets, self.sources
 
-    def take(self, chosen: NDArray[np.bool_]) -> Incoming:
+    def take(self, chosen: NDArray[np.bool_]) -> InNeighbours:
         """Return the rows that are chosen, bool [rows]."""
         if chosen.all():
             return self
         counts = self.counts()
         offsets = np.append(0, np.cumsum(counts[chosen]))
-        return Incoming(self.rows[chosen], offsets, self.sources[np.repeat(chosen, counts)])
+        return InNeighbours(self.rows[chosen], offsets, self.sources[np.repeat(chosen, counts)])
 
 
 def code_of(type_index: int, points_here: bool) -> int:
@@ -155,11 +156,13 @@ def code_of(type_index: int, points_here: bool) -> int:
     return type_index * 2 + int(points_here)
 
 
-def incoming(graph: InferenceGraph, rows: Ints, types: Sequence[int] | None = None) -> Incoming:
+def in_neighbours(
+    graph: InferenceGraph, rows: Ints, types: Sequence[int] | None = None
+) -> InNeighbours:
     """Return the incoming neighbours of ``rows``, through all types or some.
 
     >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
-    >>> incoming(graph, np.array([1, 2])).sources
+    >>> in_neighbours(graph, np.array([1, 2])).sources
     array([0, 2], dtype=int32)
     """
     takes = _codes_taken(graph, 1)
@@ -168,7 +171,7 @@ def incoming(graph: InferenceGraph, rows: Ints, types: Sequence[int] | None = No
     return listed_through(graph, rows, takes)
 
 
-def receivers(graph: InferenceGraph, rows: Ints) -> Incoming:
+def receivers(graph: InferenceGraph, rows: Ints) -> InNeighbours:
     """Return the nodes that ``rows`` send messages to, in the place of sources.
 
     >>> graph = graph_of(np.array([[0, 2, 2], [1, 1, 2]]), nodes=3, undirected=False)
@@ -187,11 +190,11 @@ def max_incoming(graph: InferenceGraph, rows: Ints) -> int:
     return int(entry_counts(graph, np.ascontiguousarray(rows, np.int64)).sum())
 
 
-def entry_counts(graph: InferenceGraph, rows: Ints, beside: RowsBeside | None = None) -> Ints:
+def entry_counts(graph: InferenceGraph, rows: Ints, late: LateEntries | None = None) -> Ints:
     """Return an upper bound of how many neighbours each row has [n]; nothing is listed."""
     counts = np.empty(len(rows), np.int64)
-    late = find_places(graph.late_nodes, rows) if beside is None else beside.late
-    kernels.count_entries(rows, graph.offsets, late, graph.late_offsets, counts)
+    places = find_places(graph.late_nodes, rows) if late is None else late.added
+    kernels.count_entries(rows, graph.offsets, places, graph.late_offsets, counts)
     return counts
 
 
@@ -243,16 +246,32 @@ def graph_of(
     Loops and parallels may be among them; neighbours are listed without them.
     """
     source, target = np.asarray(relationships, np.int64)
+    typed = np.stack([source, target, np.zeros(len(source), np.int64)])
+    return graph_of_types(typed, nodes, np.array([undirected]), changed, version)
+
+
+def graph_of_types(
+    relationships: Ints,
+    nodes: int,
+    undirected: NDArray[np.bool_],
+    changed: Ints | None = None,
+    version: int = 0,
+) -> InferenceGraph:
+    """Return relationships (source, target, type) ``[3, E]`` as a graph without a late part.
+
+    ``undirected`` is by type. Loops and parallels may be among them.
+    """
+    source, target, kind = np.asarray(relationships, np.int64)
     node = np.concatenate([target, source])
     other = np.concatenate([source, target])
-    code = np.repeat(np.array([1, 0], np.uint8), [len(source), len(source)])
+    code = np.concatenate([2 * kind + 1, 2 * kind]).astype(np.uint8)
     order = np.lexsort((code, other, node))
     offsets = np.concatenate([[0], np.cumsum(np.bincount(node, minlength=nodes))])
     nobody = np.empty(0, np.int64)
     return InferenceGraph(
         offsets.astype(np.int64), other[order].astype(np.int32), code[order],
         nobody, np.zeros(1, np.int64), np.empty(0, np.int32), np.empty(0, np.uint8),
-        nodes, np.array([undirected]),
+        nodes, undirected,
         np.zeros(nodes, np.int64) if changed is None else changed, version,
     )  # fmt: skip
 
@@ -263,7 +282,8 @@ def with_late(
     """Library only: ``graph`` grown to ``nodes`` by late relationships of type 0 ``[2, E]``.
 
     >>> graph = graph_of(np.array([[0], [1]]), nodes=2)
-    >>> incoming(with_late(graph, np.array([[2], [0]]), nodes=3, version=1), np.array([0])).sources
+    >>> grown = with_late(graph, np.array([[2], [0]]), nodes=3, version=1)
+    >>> in_neighbours(grown, np.array([0])).sources
     array([1, 2], dtype=int32)
     """
     late = graph_of(relationships, nodes)
@@ -316,9 +336,9 @@ def entry_lists(graph: InferenceGraph) -> kernels.Lists:
     )  # fmt: skip
 
 
-def rows_beside(graph: InferenceGraph, rows: Ints) -> RowsBeside:
-    """Return where rows stand among those that have entries beside the base."""
-    return RowsBeside(find_places(graph.late_nodes, rows), find_places(graph.removed.nodes, rows))
+def find_late_entries(graph: InferenceGraph, rows: Ints) -> LateEntries:
+    """Return where rows stand among those whose entries changed since the base was made."""
+    return LateEntries(find_places(graph.late_nodes, rows), find_places(graph.removed.nodes, rows))
 
 
 def listed_through(
@@ -326,23 +346,23 @@ def listed_through(
     rows: Ints,
     takes: NDArray[np.bool_],
     least: Ints | None = None,
-    beside: RowsBeside | None = None,
-) -> Incoming:
+    late: LateEntries | None = None,
+) -> InNeighbours:
     """Return the neighbours of ``rows`` through entries whose code is taken, bool [codes].
 
-    least int64 [rows]: of each row only the neighbours from this number on. beside: of these rows,
-    where they are listed more than once.
+    least int64 [rows]: of each row only the neighbours from this number on. late: of these rows, if
+    they are listed more than once.
     """
     wanted = np.ascontiguousarray(rows, np.int64)
-    late, removed = rows_beside(graph, wanted) if beside is None else beside
+    late = find_late_entries(graph, wanted) if late is None else late
     least = np.zeros(len(wanted), np.int64) if least is None else least
-    room = int(entry_counts(graph, wanted, RowsBeside(late, removed)).sum())
+    room = int(entry_counts(graph, wanted, late).sum())
     sources = np.empty(room, np.int32)
     offsets = np.empty(len(wanted) + 1, np.int64)
     filled = kernels.list_neighbours(
-        wanted, entry_lists(graph), late, removed, takes, least, offsets, sources
+        wanted, entry_lists(graph), late.added, late.removed, takes, least, offsets, sources
     )
-    return Incoming(wanted, offsets, sources[:filled])
+    return InNeighbours(wanted, offsets, sources[:filled])
 
 
 def _codes_taken(graph: InferenceGraph, end: int) -> NDArray[np.bool_]:

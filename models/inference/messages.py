@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.inference.graph import (
-    Incoming,
     InferenceGraph,
-    incoming,
+    InNeighbours,
+    in_neighbours,
     newest_change,
     receivers,
 )
@@ -34,15 +34,15 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class RescaledMessages:
-    """What a change of the graph asks of the second table.
+    """What a change of the graph means for the second table.
 
-    own: rows whose own relationships changed and whose sums can't take that, with their incoming
-    neighbours. again: others that must be gathered again. exchanged: rows whose kept sums take the
-    change: ``offsets[r] .. offsets[r + 1]`` of `senders`, places in `messages` (each the old one,
-    then the new), and of `actions`.
+    gathered: rows whose own relationships changed and whose sums can't be updated, with their
+    incoming neighbours. again: other rows that must be gathered again. exchanged: rows whose kept
+    sums are updated in place: ``offsets[r] .. offsets[r + 1]`` of `senders`, places in `messages`
+    (each the old message, then the new), and of `actions`.
     """
 
-    own: Incoming
+    gathered: InNeighbours
     again: Ints
     exchanged: Ints
     offsets: Ints
@@ -72,9 +72,9 @@ def messages_of(
     plan: MessagePlan, features: Any, scale: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     """Return the messages of nodes with these features [m, d] and scales [m]."""
-    found = plan.first(features)
-    weigh(found, scale, plan.rounding_term)
-    return found
+    messages = plan.first(features)
+    weigh(messages, scale, plan.rounding_term)
+    return messages
 
 
 def rescale_messages(
@@ -88,12 +88,12 @@ def rescale_messages(
     known: int,
     pool: Pool,
 ) -> RescaledMessages:
-    """Bring the messages of ``touched`` up to date; return what follows for ``needed``.
+    """Update the messages of ``touched``; return what that means for ``needed``.
 
     changed int64 [n]: the version at which each node's message last changed. known: how many nodes
     there were in the last pass.
     """
-    around = incoming(graph, touched)
+    around = in_neighbours(graph, touched)
     tables.scale[touched] = degree_scale(around.counts())
     messages, loud = _exchange_first(plan, features, tables, touched, known, pool)
     by = around if graph.undirected.all() else receivers(graph, touched)
@@ -110,17 +110,17 @@ def rescale_messages(
     exchanged, offsets = _receivers(counts, again)
     senders, actions = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.int8)
     kernels.list_exchanges(*pairs, waiting, again, ways, partners, counts, senders, actions)
-    own = again[touched]
+    gathered = again[touched]
     again[touched] = False
     return RescaledMessages(
-        around.take(own), np.flatnonzero(again), exchanged, offsets, senders, actions, messages
+        around.take(gathered), np.flatnonzero(again), exchanged, offsets, senders, actions, messages
     )
 
 
 def _exchange_first(
     plan: MessagePlan, features: Any, tables: Tables, rows: Ints, known: int, pool: Pool
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """Put the messages of rows into the first table; return old and new ones, who is too loud."""
+    """Put the messages of rows into the first table; return old and new ones, and the loud rows."""
     messages = np.empty((len(rows), 2 * plan.first_width), np.float32)
     loud = np.empty(len(rows), np.bool_)
     given, places = features, rows
@@ -145,17 +145,19 @@ def _is_plain(features: Any) -> bool:
     )
 
 
-def _pairs(by: Incoming, needed: NDArray[np.bool_]) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """Places of senders, and rows that are needed and hear them [m]."""
+def _pairs(
+    by: InNeighbours, needed: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """Places of senders, and the needed rows that receive their messages [m]."""
     senders, hearing = (np.empty(len(by.sources) + 1, np.int32) for _ in range(2))
     filled = kernels.find_pairs(by.offsets, by.sources, needed, senders, hearing)
     return senders[:filled], hearing[:filled]
 
 
 def _compare_lists(
-    tables: Tables, around: Incoming, usable: NDArray[np.bool_], known: int
+    tables: Tables, around: InNeighbours, usable: NDArray[np.bool_], known: int
 ) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """How the list of each touched row differs from that of its kept sum, and by whom."""
+    """How the list of each touched row differs from that of its kept sum, and by which node."""
     rows = around.rows
     hashes = np.empty(len(rows), np.uint64)
     hash_nodes(rows, hashes)
@@ -188,6 +190,6 @@ def mark_rows(size: int, rows: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _outdated(graph: InferenceGraph, tables: Tables, rows: Ints, changed: Ints) -> Ints:
-    """Which rows missed a change before the last pass, because nobody needed them then."""
+    """Which rows missed a change before the last pass, because they were not needed then."""
     asleep = rows[tables.computed[rows] < tables.version]
     return asleep[tables.computed[asleep] < newest_change(graph, asleep, changed)]

@@ -1,4 +1,4 @@
-"""Wanted rows with their incoming neighbours, for scores that look at both.
+"""Wanted rows with their incoming neighbours, for scores that use both.
 
 Neighbour diffusion (DAPS) mixes a node's scores with those of its neighbours. So outputs are wanted
 at the union of both; `models.scores.diffusion` mixes the scores of its rows.
@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.border import check_wanted
-from ringfence.models.inference.graph import InferenceGraph, incoming
+from ringfence.models.inference.graph import InferenceGraph, in_neighbours
+from ringfence.models.inference.input_checks import check_wanted
 
 __all__ = ["Neighbourhood", "neighbourhood"]
 
@@ -27,7 +27,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Rows of a graph and, by their places among them, who is wanted and who is near.
+    """Rows of a graph, and the places of wanted rows and of their neighbours among them.
 
     rows int64 [k]: wanted rows and their neighbours, ascending, each once · places int64 [m]: where
     each wanted row stands in ``rows`` · the incoming neighbours of wanted row i stand there at
@@ -54,7 +54,7 @@ def neighbourhood(
     """
     chosen = np.ascontiguousarray(wanted, np.int64)
     check_wanted(chosen, graph)
-    near = incoming(graph, chosen, types)
+    near = in_neighbours(graph, chosen, types)
     marks = np.zeros(graph.size, np.bool_)
     marks[chosen] = True
     marks[near.sources] = True

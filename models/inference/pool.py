@@ -43,6 +43,6 @@ class Pool:
             task.result()
 
     def close(self) -> None:
-        """Let the threads go."""
+        """Stop the threads."""
         if self._threads is not None:
             self._threads.shutdown()

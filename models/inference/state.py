@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.border import checksum
 from ringfence.models.inference.layers.base import InferencePlan, MessagePlan
 
 __all__ = ["MAX_SUM_SLOTS", "NEVER_COMPUTED", "TABLE_COLUMNS", "Tables", "empty_tables", "shape_of"]
@@ -25,7 +24,7 @@ class Tables:
     first float32 [room, plan.first_width]: transformed features, for GCN as messages · second
     float32 [room, plan.second_width]: the first layer's results, already multiplied by the second
     layer's weights · scale float32 [room]: (incoming neighbours + 1)^-1/2 · computed int64 [room]:
-    the graph's version up to which the row of `second` is known to be right. GCN alone: slots int32
+    the graph's version up to which the row of `second` is known to be valid. GCN alone: slots int32
     [room]: 1 + the row of sums float64 [at most MAX_SUM_SLOTS, first_width] where the sum of a
     node's messages is kept, 0 for none · hashes uint64 [as sums]: of the neighbours in each sum.
     `rows` of `first` are filled; `version` is that of `scale`; slots above `used` hold no sum yet.
@@ -52,17 +51,14 @@ class Tables:
         self.slots[:] = 0
         self.used = 0
 
-    def checksums(self) -> dict[str, str]:
-        """A checksum of each array, of all that a later pass may read.
+    def filled(self) -> dict[str, NDArray[Any]]:
+        """Return of each array the rows that a later pass may read.
 
         Rows of the wide arrays that were never filled are left out: they are written before they
         are read.
         """
-        filled = {"first": self.rows, "second": self.rows, "sums": self.used, "hashes": self.used}
-        return {
-            name: checksum(getattr(self, name)[: filled.get(name, self.room)])
-            for name in TABLE_COLUMNS
-        }
+        rows = {"first": self.rows, "second": self.rows, "sums": self.used, "hashes": self.used}
+        return {name: getattr(self, name)[: rows.get(name, self.room)] for name in TABLE_COLUMNS}
 
     def give_slots(self, rows: NDArray[np.int64], needed: NDArray[np.int64]) -> None:
         """Give a slot to each of ``rows`` that has none and is about to be gathered.
@@ -79,7 +75,7 @@ class Tables:
         self.used = max(self.used, int(free[: len(bare)].max(initial=0)))
 
     def _take_back(self, needed: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Leave slots to the needed rows alone; return all others."""
+        """Keep slots for the needed rows; return all others."""
         kept = self.slots[needed]
         self.slots[:] = 0
         self.slots[needed] = kept

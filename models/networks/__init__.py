@@ -1,6 +1,6 @@
 """The networks: GCN, GAT, APPNP, GraphSAGE and MLP with the paper's sizes as defaults.
 
-What needs torch is imported when it is asked for: `networks.registry` is read without it.
+Modules that need torch are imported on first use; `networks.registry` does not need it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FILES |= {"build": "factory", "canonical_edges": "edges"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import what is asked for by its name."""
+    """Import a name on first use."""
     if name not in _FILES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{_FILES[name]}"), name)

@@ -1,7 +1,7 @@
-"""What one of PyG's explainers says of a module's output at a node: weights of edges and columns.
+"""Weights of edges and columns that PyG's explainers give a module's output at a node.
 
 For users' own modules, whatever their layers are. The weights are estimates by gradient descent on
-masks, or attention as it is; the seed fixes them. They are no counterfactuals: a weight says how
+masks, or the attention itself; the seed fixes them. They are not counterfactuals: a weight says how
 much the explainer keeps of an edge, not what a p-value would be without it.
 """
 
@@ -97,7 +97,7 @@ def attribute_output(
         inputs: the whole graph.
         node: place of the node among those of its label.
         seed: of the explainer's first masks.
-        is_late: asked before each pass of the module; TimeoutError where it says so.
+        is_late: called before each pass of the module; TimeoutError once it returns True.
     """
     if method not in EXPLAINERS:
         raise ValueError(f"no explainer is called {method}; there are {', '.join(EXPLAINERS)}")
@@ -130,12 +130,12 @@ def attribute_output(
         if isinstance(inputs, TypedInputs):
             return _typed_weights(explainer, inputs.data, node)
         x, edges = torch.from_numpy(inputs.features), torch.from_numpy(inputs.edges)
-        found = explainer(x, edges, index=node)
+        explanation = explainer(x, edges, index=node)
     incoming = np.flatnonzero(inputs.edges[1] == node)
-    mask = found.edge_mask.detach().numpy()
+    mask = explanation.edge_mask.detach().numpy()
     heard = [(0, int(inputs.edges[0, at]), float(mask[at])) for at in incoming]
-    own = found.node_mask[node].tolist() if "node_mask" in found else []
-    return OutputWeights(tuple(heard), tuple(own))
+    column_weights = explanation.node_mask[node].tolist() if "node_mask" in explanation else []
+    return OutputWeights(tuple(heard), tuple(column_weights))
 
 
 def _network(
@@ -156,8 +156,8 @@ def _require_typed_layers(name: str, network: torch.nn.Module) -> None:
         for part in holder.values()
         for layer in part.modules()
     }
-    layers = [one for one in network.modules() if isinstance(one, _pyg.MessagePassing)]
-    outside = [type(one).__name__ for one in layers if id(one) not in reached]
+    layers = [module for module in network.modules() if isinstance(module, _pyg.MessagePassing)]
+    outside = [type(inner).__name__ for inner in layers if id(inner) not in reached]
     if outside:
         raise ValueError(
             f"{name} has {outside[0]} outside HeteroConv: PyG knows no relationship type of it"
@@ -167,7 +167,7 @@ def _require_typed_layers(name: str, network: torch.nn.Module) -> None:
 
 
 class _Heard(_pyg.MessagePassing):  # type: ignore[misc]
-    """The sum of what comes by a relationship type, one number per receiver."""
+    """The sum of the messages of a relationship type, one number per receiver."""
 
     def __init__(self) -> None:
         super().__init__(aggr="sum")
@@ -181,11 +181,11 @@ class _Heard(_pyg.MessagePassing):  # type: ignore[misc]
 
 
 class _WithAllMasks(torch.nn.Module):
-    """A module of several labels that gives every mask a gradient, if only nought.
+    """A module of several labels that gives every mask a gradient, even if it is zero.
 
     GNNExplainer refuses modules that leave out a label or a relationship type, as a last layer
-    usually does. What is added here is nought times what comes by each type: the outputs stay, and
-    what the module does not use has a gradient of nought, which the explainer takes for unused.
+    usually does. Zero times the messages of each type is added here: the outputs stay the same, and
+    a type that the module does not use has a zero gradient, which the explainer takes for unused.
     """
 
     def __init__(self, network: torch.nn.Module, kinds: Sequence[tuple[str, str, str]]) -> None:
@@ -205,24 +205,24 @@ class _WithAllMasks(torch.nn.Module):
 
 def _typed_weights(explainer: Any, data: TypedData, node: int) -> OutputWeights:
     x, edges = data.tensors()
-    found = explainer(x, edges, index=node)
-    schema, own = data.schema, []
+    explanation = explainer(x, edges, index=node)
+    schema, column_weights = data.schema, []
     heard: list[tuple[int, int, float]] = []
     weighed = not any(pair.shape[1] for pair in edges.values())
     for place, kind in enumerate(schema.edge_types):
         if kind[2] != schema.labels[0] or not edges[kind].shape[1]:
             continue
-        if "edge_mask" not in found[kind]:
-            continue  # a type that no layer with attention hears
+        if "edge_mask" not in explanation[kind]:
+            continue  # a type that no attention layer reads
         weighed = True
-        mask = found[kind].edge_mask.detach().numpy()
+        mask = explanation[kind].edge_mask.detach().numpy()
         pair = edges[kind].numpy()
         heard += [
             (place, int(pair[0, at]), float(mask[at])) for at in np.flatnonzero(pair[1] == node)
         ]
     if not weighed:
         raise ValueError("the explainer weighed no relationship: there is no layer with attention")
-    stored = found[schema.labels[0]]
+    stored = explanation[schema.labels[0]]
     if "node_mask" in stored:
-        own = stored.node_mask[node].tolist()
-    return OutputWeights(tuple(heard), tuple(own))
+        column_weights = stored.node_mask[node].tolist()
+    return OutputWeights(tuple(heard), tuple(column_weights))

@@ -1,8 +1,8 @@
-"""A user's own network, accepted only after it behaved as the theory needs.
+"""A user's own network, accepted only after checks that the theory requires.
 
-The guarantee asks for scores that do not depend on how nodes are numbered. A module earns trust in
+The guarantee requires scores that do not depend on how nodes are numbered. A module is checked in
 evaluation mode, on random graphs with random weights: right shape, finite, the same answer twice,
-nothing changed by asking, and relabelled nodes give relabelled logits.
+no state changed by a call, and permuted nodes give permuted logits.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LOGIT_TOLERANCE = 1e-4  # of the largest logit: float32 sums in another order di
 
 
 class ModuleRefused(ValueError):
-    """A user's module cannot be used; the words say what was found and what is needed."""
+    """A user's module cannot be used; the message says why and what is needed."""
 
 
 def load_module(
@@ -39,14 +39,14 @@ def load_module(
     >>> load_module("ringfence.models.networks:GCN", 5, 3, hidden=8).conv1
     GCNConv(5, 8)
     """
-    found = import_module_class(path)
+    module_class = import_module_class(path)
     with seeded(seed):
         try:
-            module = found(in_features, classes, **options)
+            module = module_class(in_features, classes, **options)
         except TypeError as error:
             raise ModuleRefused(
                 f"{path} could not be constructed as "
-                f"{_call(found.__name__, in_features, classes, options)}: {error}; "
+                f"{_call(module_class.__name__, in_features, classes, options)}: {error}; "
                 "its __init__ must take (in_features, classes) and the configured options"
             ) from error
     check_module(module, in_features, classes, seed=seed, name=path)
@@ -96,13 +96,13 @@ class _Trial:
 def _check_answer(trial: _Trial, classes: int) -> None:
     logits, needed = trial.answer(), (len(trial.x), classes)
     if not isinstance(logits, Tensor) or not logits.is_floating_point() or logits.shape != needed:
-        found = (
+        shape = (
             f"{logits.dtype} {list(logits.shape)}"
             if isinstance(logits, Tensor)
             else type(logits).__name__
         )
         raise ModuleRefused(
-            f"{trial.name} returned {found}; floating-point logits of shape {list(needed)} are "
+            f"{trial.name} returned {shape}; floating-point logits of shape {list(needed)} are "
             "needed, one row per node and one column per class"
         )
     broken = int((~torch.isfinite(logits)).any(dim=1).sum())
@@ -122,11 +122,11 @@ def _check_repeat(trial: _Trial, seed: int) -> None:
     if changed:
         raise ModuleRefused(
             f"{trial.name} changed its own {', '.join(changed)} during a forward pass in "
-            "evaluation mode; scores would depend on what was asked before: respect self.training"
+            "evaluation mode; scores would depend on earlier calls: respect self.training"
         )
     if not torch.equal(first, second):
         raise ModuleRefused(
-            f"{trial.name} gave two answers to one question, up to "
+            f"{trial.name} gave two results for the same graph, up to "
             f"{(first - second).abs().max().item():.3g} apart, in evaluation mode; switch dropout "
             "and noise off unless self.training"
         )
@@ -168,13 +168,17 @@ def import_module_class(path: str) -> type[torch.nn.Module]:
             f"{path} could not be imported: {error}; install the package that holds it into "
             "ringfence's environment, or put its folder on PYTHONPATH"
         ) from error
-    found = getattr(module, class_name, None)
-    if not (isinstance(found, type) and issubclass(found, torch.nn.Module)):
-        what = "nothing" if found is None else f"{type(found).__name__}, no torch.nn.Module class,"
+    module_class = getattr(module, class_name, None)
+    if not (isinstance(module_class, type) and issubclass(module_class, torch.nn.Module)):
+        what = (
+            "nothing"
+            if module_class is None
+            else f"{type(module_class).__name__}, no torch.nn.Module class,"
+        )
         raise ModuleRefused(
             f"{module_name} has {what} called {class_name}; name a subclass of torch.nn.Module"
         )
-    return found
+    return module_class
 
 
 def _call(name: str, in_features: int, classes: int, options: dict[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""One reading of a user's relationships: the edges that every network sees."""
+"""The edges that every network sees, from a user's relationships."""
 
 from __future__ import annotations
 

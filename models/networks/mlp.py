@@ -1,4 +1,4 @@
-"""A perceptron on the features alone: what the graph adds is measured against it."""
+"""A perceptron on features only: the baseline that shows what the graph adds."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["MLP"]
 
 
 class MLP(torch.nn.Module):
-    """logits = relu(x W1 + b1) W2 + b2; edges are taken and not looked at.
+    """logits = relu(x W1 + b1) W2 + b2; edges are accepted and ignored.
 
     No message passes, so no score ever shifts when the graph grows, and even the naive threshold
     keeps its coverage. Dropout on the hidden layer only.

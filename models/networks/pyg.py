@@ -1,4 +1,4 @@
-"""PyG's convolutions, imported once, without a warning that no user can act on and without litter.
+"""PyG's convolutions and graphs, imported once, without needless warnings and temporary files.
 
 PyG 2.8 compiles a pooling class with ``torch.jit.script`` at import, which newer torch announces as
 deprecated. ringfence uses none of it. The names are ``Any`` because PyG leaves hooks unwritten that
@@ -20,14 +20,24 @@ from typing import Any
 with warnings.catch_warnings():
     warnings.filterwarnings("ignore", message=".*torch.jit.* is deprecated")
     from torch_geometric import nn
+    from torch_geometric.data import data, hetero_data
     from torch_geometric.nn import sequential
     from torch_geometric.nn.conv import message_passing
 
-__all__ = ["GATConv", "GCNConv", "HeteroConv", "MessagePassing", "Propagation", "SAGEConv"]
+__all__ = [
+    "Data",
+    "GATConv",
+    "GCNConv",
+    "HeteroConv",
+    "HeteroData",
+    "MessagePassing",
+    "Propagation",
+    "SAGEConv",
+]
 
 
 def _leave_no_file(generate: Callable[..., ModuleType]) -> Callable[..., ModuleType]:
-    """Return PyG's generator of modules without the file that it leaves behind."""
+    """Wrap PyG's module generator so that it leaves no file behind."""
 
     @functools.wraps(generate)
     def generate_and_remove(*given: Any, **named: Any) -> ModuleType:
@@ -61,3 +71,5 @@ SAGEConv: Any = nn.SAGEConv
 Propagation: Any = nn.APPNP
 HeteroConv: Any = nn.HeteroConv
 MessagePassing: Any = nn.MessagePassing
+Data: Any = data.Data
+HeteroData: Any = hetero_data.HeteroData

@@ -1,7 +1,7 @@
 """Networks by the name that a configuration uses: one network, one file, one line here.
 
 Nothing here imports torch. A network's module is imported by its name when it is trained or run as
-a whole, its inference layers when a pass asks for them.
+a whole, its inference layers when a pass needs them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,21 @@ if TYPE_CHECKING:
     from ringfence.models.inference.layers.base import InferencePlan
 
 __all__ = [
+    "AUTO",
+    "BLEND",
     "NETWORKS",
+    "TREES",
     "TYPED_NETWORKS",
+    "TYPED_SAGE",
     "NetworkEntry",
     "attribution",
     "has_layers",
     "inference_class",
+    "is_blend",
+    "is_trees",
+    "least_scorer",
     "name_of",
+    "needs_raw_columns",
     "network_class",
     "typed_network_class",
     "typed_planner",
@@ -33,7 +41,7 @@ __all__ = [
 MODULES = "ringfence.models.networks"
 LAYERS = "ringfence.models.inference.layers"
 RUN_MODULE = "ringfence.models.networks.whole_pass:run_module"
-RUN_TYPED_MODULE = "ringfence.models.networks.typed_whole_pass:run_typed_module"
+RUN_TYPED_MODULE = "ringfence.models.networks.whole_pass:run_typed_module"
 ATTRIBUTE = "ringfence.models.networks.attribution:attribute_output"
 SELECT_TYPED = "ringfence.models.training.typed_data:select_typed"
 
@@ -56,11 +64,51 @@ NETWORKS: dict[str, NetworkEntry] = {
     "sage": NetworkEntry("sage:SAGE", "sage:SAGEPlan"),
     "mlp": NetworkEntry("mlp:MLP", "mlp:MLPPlan"),
 }
-#: Networks for several labels; `models/inference/typed` computes those that have layers.
+#: Networks for several labels; `models/inference/several_labels` computes those that have layers.
 TYPED_NETWORKS: dict[str, NetworkEntry] = {
     "typed_sage": NetworkEntry("typed_sage:TypedSAGE", "plan:plan_typed"),
 }
-TYPED_LAYERS = "ringfence.models.inference.typed"
+TYPED_LAYERS = "ringfence.models.inference.several_labels"
+#: Boosted trees on own and neighbours' columns (`models/trees`): no network, but trained, saved and
+#: run as one wherever a graph has raw columns.
+TREES = "trees"
+TYPED_SAGE = "typed_sage"
+#: The mean of the probabilities of typed_sage and trees: one version with both.
+BLEND = "blend"
+#: Of these three the one with the lowest log loss on validation nodes; no version has this name.
+AUTO = "auto"
+
+
+def is_trees(name: str) -> bool:
+    """Say whether a configuration or a manifest names trees instead of a network.
+
+    >>> is_trees("Trees"), is_trees("typed_sage")
+    (True, False)
+    """
+    return name.lower() == TREES
+
+
+def is_blend(name: str) -> bool:
+    """Say whether a configuration or a manifest names the mean of a network and trees."""
+    return name.lower() == BLEND
+
+
+def needs_raw_columns(name: str) -> bool:
+    """Say whether a scorer reads raw columns alone, or chooses among some that do.
+
+    >>> [needs_raw_columns(name) for name in ("auto", "blend", "trees", "GCN")]
+    [True, True, True, False]
+    """
+    return name.lower() in (AUTO, BLEND, TREES)
+
+
+def least_scorer(name: str) -> str:
+    """Return what an engine must compute for a training to begin: typed_sage for auto.
+
+    >>> least_scorer("auto"), least_scorer("blend")
+    ('typed_sage', 'blend')
+    """
+    return TYPED_SAGE if name.lower() == AUTO else name
 
 
 def inference_class(name: str) -> type[InferencePlan] | None:
@@ -72,8 +120,8 @@ def inference_class(name: str) -> type[InferencePlan] | None:
     entry = NETWORKS.get(name.lower())
     if entry is None or entry.layers is None:
         return None
-    found: type[InferencePlan] = _find(f"{LAYERS}.{entry.layers}")
-    return found
+    plan: type[InferencePlan] = _find(f"{LAYERS}.{entry.layers}")
+    return plan
 
 
 def has_layers(name: str) -> bool:
@@ -95,8 +143,8 @@ def network_class(name: str) -> type[torch.nn.Module] | None:
     entry = NETWORKS.get(name.lower())
     if entry is None:
         return None
-    found: type[torch.nn.Module] = _find(f"{MODULES}.{entry.module}")
-    return found
+    network: type[torch.nn.Module] = _find(f"{MODULES}.{entry.module}")
+    return network
 
 
 def name_of(network: Any) -> str:
@@ -105,8 +153,8 @@ def name_of(network: Any) -> str:
     A subclass may compute something else, and is not the network that it comes from.
     """
     path = f"{type(network).__module__}:{type(network).__qualname__}"
-    found = [name for name, entry in NETWORKS.items() if f"{MODULES}.{entry.module}" == path]
-    return found[0] if found else ""
+    names = [name for name, entry in NETWORKS.items() if f"{MODULES}.{entry.module}" == path]
+    return names[0] if names else ""
 
 
 def whole_pass() -> Any:
@@ -123,8 +171,8 @@ def typed_network_class(name: str) -> type[torch.nn.Module] | None:
     entry = TYPED_NETWORKS.get(name.lower())
     if entry is None:
         return None
-    found: type[torch.nn.Module] = _find(f"{MODULES}.{entry.module}")
-    return found
+    network: type[torch.nn.Module] = _find(f"{MODULES}.{entry.module}")
+    return network
 
 
 def typed_planner(name: str) -> Any:
@@ -145,7 +193,7 @@ def typed_whole_pass() -> Any:
 
 
 def attribution() -> Any:
-    """Return `networks.attribution.attribute_output`, which asks one of PyG's explainers."""
+    """Return `networks.attribution.attribute_output`, which runs one of PyG's explainers."""
     return _find(ATTRIBUTE)
 
 

@@ -42,17 +42,17 @@ def build_typed(
     """
     if ":" in name:
         return _own_module(name, schema, in_features, classes, seed, options)
-    found = typed_network_class(name)
-    if found is None:
+    network = typed_network_class(name)
+    if network is None:
         raise ValueError(
             f"no network for several labels is called {name!r}; there is "
             f'{", ".join(TYPED_NETWORKS)}, or a module of your own as "package.module:Class"'
         )
-    known = list(inspect.signature(found).parameters)[3:]
+    known = list(inspect.signature(network).parameters)[3:]
     if unknown := sorted(set(options) - set(known)):
         raise ValueError(f"{name} has no option {', '.join(unknown)}; it takes {', '.join(known)}")
     with seeded(seed):
-        return found(schema, in_features, classes, **options)
+        return network(schema, in_features, classes, **options)
 
 
 def check_typed_module(
@@ -81,7 +81,7 @@ def check_typed_module(
             torch.manual_seed(seed + 1)
             if not torch.equal(_answer(name, trial, x, edges), logits):
                 raise ModuleRefused(
-                    f"{name} gave two answers to one question in evaluation mode; switch dropout "
+                    f"{name} gave two results for one graph in evaluation mode; switch dropout "
                     "and noise off unless self.training"
                 )
             _check_relabelling(name, trial, schema, x, edges, logits)
@@ -95,16 +95,17 @@ def _own_module(
     seed: int,
     options: Mapping[str, Any],
 ) -> torch.nn.Module:
-    found = import_module_class(path)
+    module_class = import_module_class(path)
     widths = dict(zip(schema.labels, in_features, strict=True))
     metadata = (list(schema.labels), list(schema.edge_types))
     with seeded(seed):
         try:
-            module = found(metadata, widths, classes, **options)
+            module = module_class(metadata, widths, classes, **options)
         except TypeError as error:
             raise ModuleRefused(
-                f"{path} could not be constructed as {found.__name__}(metadata, in_features, "
-                f"{classes}): {error}; its __init__ must take these and the configured options"
+                f"{path} could not be constructed as {module_class.__name__}(metadata, "
+                f"in_features, {classes}): {error}; its __init__ must take these and "
+                "the configured options"
             ) from error
     check_typed_module(module, schema, in_features, classes, seed=seed, name=path)
     return module
@@ -125,9 +126,9 @@ def _answer(name: str, module: torch.nn.Module, x: X, edges: Edges) -> Any:
 
 def _check_logits(name: str, logits: Any, needed: tuple[int, int]) -> None:
     if not isinstance(logits, Tensor) or logits.shape != needed or not logits.is_floating_point():
-        found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        shape = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         raise ModuleRefused(
-            f"{name} returned {found}; floating-point logits of shape {list(needed)} are needed, "
+            f"{name} returned {shape}; floating-point logits of shape {list(needed)} are needed, "
             "one row per node of the classified label"
         )
     if not torch.isfinite(logits).all():
@@ -141,14 +142,14 @@ def _check_relabelling(
     name: str, module: torch.nn.Module, schema: TypedSchema, x: X, edges: Edges, logits: Tensor
 ) -> None:
     order = {label: torch.randperm(len(rows)) for label, rows in x.items()}
-    place = {label: torch.argsort(one) for label, one in order.items()}
+    place = {label: torch.argsort(rows) for label, rows in order.items()}
     moved = {
         kind: torch.stack([place[kind[0]][pair[0]], place[kind[2]][pair[1]]])
         for kind, pair in edges.items()
     }
-    found = _answer(name, module, {label: x[label][order[label]] for label in x}, moved)
+    relabelled = _answer(name, module, {label: x[label][order[label]] for label in x}, moved)
     expected = logits[order[schema.labels[0]]]
-    difference = (found - expected).abs().max().item()
+    difference = (relabelled - expected).abs().max().item()
     if difference > LOGIT_TOLERANCE * max(1.0, expected.abs().max().item()):
         raise ModuleRefused(
             f"{name} is not permutation-equivariant: relabelling the nodes within their labels "

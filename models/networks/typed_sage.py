@@ -72,7 +72,7 @@ class TypedSAGE(torch.nn.Module):
     def first_means(
         self, x: Mapping[str, Tensor], edges: Mapping[EdgeType, Tensor]
     ) -> dict[str, Tensor]:
-        """What the first layer hears, by channel: the same in every epoch over one graph."""
+        """The first layer's messages, by channel: the same in every epoch over one graph."""
         rows = {place: x[label] for place, label in enumerate(self.schema.labels) if label in x}
         first = cast(TypedSAGELayer, self.layers[0])
         return {
@@ -96,8 +96,8 @@ class TypedSAGE(torch.nn.Module):
             rows = layer(rows, edges, means if number == 0 else None)
             if number + 1 < len(self.layers):
                 rows = {
-                    place: functional.dropout(one.relu(), self.dropout, self.training)
-                    for place, one in rows.items()
+                    place: functional.dropout(output.relu(), self.dropout, self.training)
+                    for place, output in rows.items()
                 }
         return rows[CLASSIFIED]
 
@@ -116,9 +116,14 @@ class TypedSAGELayer(torch.nn.Module):
         super().__init__()
         self.schema = schema
         self.roots = torch.nn.ModuleDict({str(t): torch.nn.Linear(widths[t], out) for t in labels})
-        heard = [(c, one) for c, one in enumerate(schema.channels) if one.target in labels]
+        heard = [
+            (c, channel) for c, channel in enumerate(schema.channels) if channel.target in labels
+        ]
         self.channels = torch.nn.ModuleDict(
-            {str(c): torch.nn.Linear(widths[one.source], out, bias=False) for c, one in heard}
+            {
+                str(c): torch.nn.Linear(widths[relation.source], out, bias=False)
+                for c, relation in heard
+            }
         )
         self.degrees = torch.nn.ModuleDict(
             {str(c): torch.nn.Linear(1, out, bias=False) for c, _ in heard} if degrees else {}

@@ -1,5 +1,6 @@
-"""What is promised to whom: over all nodes together, for each class, for each group.
+"""What is promised: coverage over all nodes together, of each class, or of each group.
 
-`class_alphas` has the share that may be missed by class, `strata` who is calibrated with whom,
-`trade_off` what a promise of a class costs, `sentence` the promise in force in words.
+Each promise is one file (`marginal`, `per_class`, `per_group`), by a registry. `class_alphas` has
+the share that may be missed by class and what a rare class gives to calibration, `trade_off` what a
+promise of a class costs.
 """

@@ -1,6 +1,6 @@
 """The promise in force as a sentence: what holds, for whom, under which condition.
 
-Three things decide it: who is promised something (all nodes, classes, groups), whether calibration
+Three things decide it: for which nodes it holds (all, classes, groups), whether calibration
 nodes stay those of training (`frozen`), and whether the level adapts. Only `frozen` without an
 adaptive level keeps the theorem of the paper, about every node; an adaptive level promises the long
 run of nodes whose class becomes known. No mode promises a single week.
@@ -8,63 +8,50 @@ run of nodes whose class becomes known. No mode promises a single week.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import TYPE_CHECKING
 
-Kind = Literal["marginal", "class", "group"]
-CalibrationSet = Literal["window", "growing", "frozen"]
+from ringfence.models.promise.options import PromiseOptions
+
+if TYPE_CHECKING:
+    from ringfence.models.calibration.sets.base import CalibrationSetKind
+    from ringfence.models.promise.base import PromiseKind
 
 NOT_PROMISED = "no single week and no single node is promised"
+NO_OPTIONS = PromiseOptions()
 
 
 def describe_promise(
-    kind: Kind,
+    promise: PromiseKind,
     alpha: float,
-    calibration_set: CalibrationSet,
+    calibration_set: CalibrationSetKind,
     adapt: bool,
-    classes: Mapping[str, float] | None = None,
-    group: str | None = None,
+    options: PromiseOptions = NO_OPTIONS,
 ) -> str:
-    """Return the promise in force; `group` is the property whose values are the groups.
+    """Return the promise in force.
 
-    >>> describe_promise("marginal", 0.1, "frozen", adapt=False)
+    >>> from ringfence.models.calibration.sets.registry import calibration_set_named
+    >>> from ringfence.models.promise.registry import promise_named
+    >>> frozen, window = map(calibration_set_named, ("frozen", "window"))
+    >>> describe_promise(promise_named("marginal"), 0.1, frozen, adapt=False)
     'every node: its set holds its class with probability at least 90 %, if new nodes are \
 exchangeable with the calibration nodes'
-    >>> describe_promise("marginal", 0.1, "window", adapt=True)
-    'the long run: of the nodes whose class becomes known, 90 % are covered, whatever changes; no \
-single week and no single node is promised'
-    >>> describe_promise("class", 0.1, "frozen", False, {"mule": 0.05})[:74]
+    >>> describe_promise(promise_named("marginal"), 0.1, window, adapt=True)
+    'the long run: of the nodes whose class becomes known, 90 % are covered, but for what changes \
+in the time that classes take; no single week and no single node is promised'
+    >>> mules = PromiseOptions({"mule": 0.05})
+    >>> describe_promise(promise_named("class"), 0.1, frozen, False, mules)[:74]
     'every node of a class: at most 10 % of each class are missed (mule: 5 %), '
     """
-    share = f"{100 * (1 - alpha):g} %"
-    if kind == "class":
-        what = f"at most {100 * alpha:g} % of each class are missed{_exceptions(classes or {})}"
-    elif kind == "group":
-        what = f"{share} of the nodes of each {group or 'group'} are covered"
-    else:
-        what = f"{share} are covered"
     if adapt:
-        if kind == "group":
-            what = f"all values of {group or 'the group'} together, {share} are covered"
+        share = promise.share_in_the_long_run(alpha, options)
         return (
-            f"the long run: of the nodes whose class becomes known, {what}, whatever changes; "
-            f"{NOT_PROMISED}"
+            f"the long run: of the nodes whose class becomes known, {share}, but for what changes "
+            f"in the time that classes take; {NOT_PROMISED}"
         )
-    if calibration_set == "frozen":
-        whom = {"class": "every node of a class", "group": "every node of a group"}
-        if kind == "marginal":
-            what = f"its set holds its class with probability at least {share}"
-        return (
-            f"{whom.get(kind, 'every node')}: {what}, if new nodes are exchangeable with the "
-            "calibration nodes"
-        )
+    if not calibration_set.uses_recent_labels:
+        share = promise.share_of_every_node(alpha, options)
+        return f"{share}, if new nodes are exchangeable with the calibration nodes"
     return (
-        f"about: {what}, as far as new nodes are like the newest of known class; under change "
-        f"nothing is proved, and {NOT_PROMISED}"
+        f"about: {promise.share(alpha, options)}, as far as new nodes are like the newest of known "
+        f"class; under change nothing is proved, and {NOT_PROMISED}"
     )
-
-
-def _exceptions(classes: Mapping[str, float]) -> str:
-    if not classes:
-        return ""
-    return f" ({', '.join(f'{name}: {100 * a:g} %' for name, a in classes.items())})"

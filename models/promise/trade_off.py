@@ -1,4 +1,4 @@
-"""What a promise to miss at most a share of a class costs, before one chooses the share.
+"""The cost of a promise to miss at most a share of a class, to help choose that share.
 
 In the words that people use for a two-class question, for one class: the miss rate (share of its
 nodes whose set does not hold it), the alert rate (share of all nodes whose set holds it), and
@@ -25,7 +25,7 @@ ALPHAS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 
 @dataclass(frozen=True, slots=True)
 class TradeOff:
-    """Expected rates of one class at one alpha; precision is None where nobody is alerted.
+    """Expected rates of one class at one alpha; precision is None if there is no alert.
 
     in_every_set says that the class has too few calibration nodes for this alpha.
     """
@@ -48,7 +48,7 @@ def trade_off(
     """Return miss rate, alert rate and precision of a class for several alphas.
 
     A node of the class is judged by the others of the class, a node of another class by all of
-    them: nobody is compared with itself.
+    them: no node is compared with itself.
 
     Args:
         scores: score of `class_` at every node that rates are measured on [n].
@@ -57,7 +57,7 @@ def trade_off(
         priors: share of each class among all labelled nodes [classes].
         alphas: the shares to try.
         calibration: calibration nodes of the class, which decide how often it will be missed; as
-            many as it has among the given nodes where nothing else is said.
+            many as it has among the given nodes by default.
 
     >>> scores = np.array([0.9, 0.8, 0.7, 0.6, 0.65, 0.1, 0.1, 0.1])
     >>> classes = np.array([1, 1, 1, 1, 0, 0, 0, 0])
@@ -65,9 +65,9 @@ def trade_off(
     >>> row.miss_rate, row.alert_rate, round(row.precision, 3)
     (0.2, 0.525, 0.762)
     """
-    own = np.sort(scores[classes == class_])
-    many = len(own) if calibration is None else calibration
-    return [_row(scores, classes, class_, priors, own, alpha, many) for alpha in alphas]
+    of_class = np.sort(scores[classes == class_])
+    many = len(of_class) if calibration is None else calibration
+    return [_row(scores, classes, class_, priors, of_class, alpha, many) for alpha in alphas]
 
 
 def _row(
@@ -75,16 +75,16 @@ def _row(
     classes: Ints,
     class_: int,
     priors: Floats,
-    own: Floats,
+    of_class: Floats,
     alpha: float,
     calibration: int,
 ) -> TradeOff:
     missed = rank(calibration, alpha)
-    if missed == 0 or not len(own):
+    if missed == 0 or not len(of_class):
         return TradeOff(alpha, 0.0, 1.0, float(priors[class_]), True)
     miss_rate = missed / (calibration + 1)
-    place = missed if calibration == len(own) else max(1, rank(len(own), miss_rate))
-    threshold = own[place - 1] if place <= len(own) else np.inf
+    place = missed if calibration == len(of_class) else max(1, rank(len(of_class), miss_rate))
+    threshold = of_class[place - 1] if place <= len(of_class) else np.inf
     alerts = np.array(
         [
             1.0 - miss_rate if y == class_ else _share(scores[classes == y] >= threshold)

@@ -172,9 +172,9 @@ def _check(
         (drift is not None and not 0 <= drift.at <= 1, "a drift whose `at` is outside [0, 1]"),
         (mixed_edges, "a drift of the class mix with arrival='edge'; use arrival='node' for it"),
     )
-    found = [words for wrong, words in problems if wrong]
-    if found:
-        raise ValueError("the sample graph cannot be made: " + "; ".join(found))
+    reasons = [words for wrong, words in problems if wrong]
+    if reasons:
+        raise ValueError("the sample graph cannot be made: " + "; ".join(reasons))
 
 
 def _late_from(arrivals: int, drift: Drift | None) -> int:
@@ -236,5 +236,5 @@ def _draw_features(
 
 
 def _between(times: Ints, after_ns: int, until_ns: int) -> Ints:
-    found = np.flatnonzero((times > after_ns) & (times <= until_ns) & (times != NEVER_NS))
-    return found[np.argsort(times[found], kind="stable")]
+    places = np.flatnonzero((times > after_ns) & (times <= until_ns) & (times != NEVER_NS))
+    return places[np.argsort(times[places], kind="stable")]

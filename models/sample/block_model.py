@@ -36,7 +36,7 @@ def draw_edges(
     """Distinct pairs, int64 [2, E], each as (smaller, larger); y [n] classes, weights [n].
 
     Loops and parallels are drawn again until none are left (or, in a graph that is nearly full,
-    until the rounds are used up). Each round asks for exactly what is missing, so no pair is ever
+    until the rounds are used up). Each round draws exactly what is missing, so no pair is ever
     thrown away for being one too many, which would favour some nodes.
 
     >>> y = np.array([0, 0, 0, 1, 1, 1])
@@ -79,8 +79,8 @@ def _draw_pairs(
     """One end by weight; the other by weight inside its class, or by weight outside it."""
     whole = total[-1]
     at = rng.random(size) * whole
-    own = np.searchsorted(bounds, at, side="right") - 1
-    low, high = bounds[own], bounds[own + 1]
+    block = np.searchsorted(bounds, at, side="right") - 1
+    low, high = bounds[block], bounds[block + 1]
     r = rng.random(size)
     inside = low + r * (high - low)
     outside = (high + r * (whole - (high - low))) % whole

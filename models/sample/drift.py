@@ -1,11 +1,11 @@
-"""Library only: graphs that grow run by run while what their classes look like changes.
+"""Library only: graphs that grow run by run while the features of their classes drift.
 
-Relationships join nodes of the same class more often, and know nothing of the order of arrival: a
-newcomer has those to nodes that are there (or, in another world, they come in random order
-themselves and bring the nodes). Features are those of a node's class, which move towards
-those of another class: not at all (nodes are then exchangeable), gradually, in one break, or with a
-season. With message passing a change reaches nodes through their neighbours too. Used by
-`benchmarks.drift` and by the statistical tests.
+Relationships join nodes of the same class more often and do not depend on the order of arrival: a
+new node has those to nodes that are there (or, with `edge_order`, edges come in random order and
+nodes with them). Features are those of a node's class, which move towards those of another class:
+not at all (nodes are then exchangeable), gradually, in one break, or with a season. With message
+passing a change reaches nodes through their neighbours too. Used by `benchmarks.drift` and by the
+statistical tests.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def shift_at(drift: Drift, arrives: Ints, runs: int) -> Floats:
 
 
 def _edges(rng: np.random.Generator, y: Ints, links: int, homophily: float) -> Ints:
-    """Pairs (later, earlier) that know nothing of the order of arrival: nodes are exchangeable."""
+    """Pairs (later, earlier) independent of the order of arrival: nodes are exchangeable."""
     pairs = draw_edges(rng, y, np.ones(len(y)), links * len(y), homophily)
     return np.stack([pairs.max(axis=0), pairs.min(axis=0)])
 

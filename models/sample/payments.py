@@ -94,7 +94,9 @@ def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) ->
         accounts, seed=seed, classes=PAYMENT_CLASSES, mean_degree=TRANSFERS_PER_ACCOUNT,
         homophily=0.5, features=len(PAYMENT_CLASSES),
     )  # fmt: skip
-    streams = [np.random.default_rng(one) for one in np.random.SeedSequence((seed, 16)).spawn(6)]
+    streams = [
+        np.random.default_rng(child) for child in np.random.SeedSequence((seed, 16)).spawn(6)
+    ]
     for_columns, for_devices, for_uses, for_merchants, for_pays, for_late = streams
     count = round(accounts * DEVICES_PER_ACCOUNT)
     farm = np.arange(count) < max(1, round(count * FARM_SHARE))
@@ -111,8 +113,8 @@ def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) ->
     return PaymentGraph(
         base,
         tuple(columns),
-        tuple(_device(for_devices, at, bool(one)) for at, one in enumerate(farm)),
-        tuple(_merchant(for_merchants, at, int(one)) for at, one in enumerate(trades)),
+        tuple(_device(for_devices, at, bool(child)) for at, child in enumerate(farm)),
+        tuple(_merchant(for_merchants, at, int(trade)) for at, trade in enumerate(trades)),
         _draw_uses(for_uses, base.y, farm),
         _draw_pays(for_pays, base.y, trades),
     )

@@ -31,16 +31,16 @@ def all_scores(given: Array, u: Floats, extra: Floats) -> Floats:
     if given.size <= calibration_ranks.MAX_SCORES_FOR_NUMPY:
         check_probabilities(given)
         return -_costs(given, u, extra)
-    found = np.empty(given.shape)
-    fill_scores(given, u, extra, found)
-    return found
+    scores = np.empty(given.shape)
+    fill_scores(given, u, extra, scores)
+    return scores
 
 
-def fill_scores(given: Array, u: Floats, extra: Floats, found: Floats) -> None:
+def fill_scores(given: Array, u: Floats, extra: Floats, scores: Floats) -> None:
     """Write the scores of all classes [n, classes] by the compiled loops, whatever the size."""
     from ringfence.models.scores.kernels.adaptive import adaptive_scores
 
-    if adaptive_scores(given, u, extra, *_blocks(given), found):
+    if adaptive_scores(given, u, extra, *_blocks(given), scores):
         refuse_probabilities(given)
 
 
@@ -50,10 +50,10 @@ def true_scores(given: Array, u: Floats, extra: Floats, chosen: Array) -> Floats
         return np.take_along_axis(all_scores(given, u, extra), chosen[:, None], axis=1)[:, 0]
     from ringfence.models.scores.kernels.adaptive import adaptive_true
 
-    found = np.empty(len(given))
-    if adaptive_true(given, u, chosen, extra, *_blocks(given), found):
+    scores = np.empty(len(given))
+    if adaptive_true(given, u, chosen, extra, *_blocks(given), scores):
         refuse_probabilities(given)
-    return found
+    return scores
 
 
 def _costs(given: Array, u: Floats, extra: Floats) -> Floats:

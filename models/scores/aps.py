@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ringfence.models.arrays import Array, Floats
+from ringfence.models.scores.base import ConformityScore
 from ringfence.models.scores.raps import fill_raps, raps, raps_true
 
-__all__ = ["aps", "aps_true", "fill_aps"]
+__all__ = ["APS", "aps", "aps_true", "fill_aps"]
 
 
 def aps(probabilities: Any, u: Any) -> Array:
@@ -39,6 +40,9 @@ def aps_true(probabilities: Any, u: Any, classes: Any) -> Array:
     return raps_true(probabilities, u, classes, penalty=0.0, k_reg=0)
 
 
-def fill_aps(probabilities: Floats, u: Floats, found: Floats) -> None:
+def fill_aps(probabilities: Floats, u: Floats, scores: Floats) -> None:
     """Write the APS scores of a block of rows, float64 [n, classes]."""
-    fill_raps(probabilities, u, found, penalty=0.0, k_reg=0)
+    fill_raps(probabilities, u, scores, penalty=0.0, k_reg=0)
+
+
+APS = ConformityScore("APS", aps, aps_true, fill=fill_aps, randomised=True, safe_without_bands=True)

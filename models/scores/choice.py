@@ -1,14 +1,14 @@
-"""Choice of a score on validation nodes alone: the smallest sets that leave no class behind.
+"""Choice of a score on validation nodes: the smallest sets whose worst class is hardly missed more.
 
 Sets of different scores are compared by halves: one half of the validation nodes gives the
 threshold, the other half is judged, over many random halves. A score may be chosen if its worst
 class is covered at most 3 points less than APS's; of those the one with the smallest sets is taken.
-The twenty validation nodes of a class can't tell three points, so it counts who has to show it.
+The twenty validation nodes of a class can't resolve three points, so the burden of proof matters.
 Scores that take probabilities as they are (TPS, DTPS) cover easy classes at the cost of hard ones,
-by up to 20 points on the paper's data sets: for them the lower end of what the nodes say counts
-(one-sided, 95 %). DAPS and RAPS were at most 3 points lower there: they are left out where a class
-is too low by more than one standard error.
-Calibration nodes are never looked at, so the choice costs no validity.
+by up to 20 points on the paper's data sets: for them the lower confidence bound counts (one-sided,
+95 %). DAPS and RAPS were at most 3 points lower there: they are left out where a class is too low
+by more than one standard error. Calibration nodes are never looked at, so the choice costs no
+validity.
 """
 
 from __future__ import annotations
@@ -20,17 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.conformal.sets import threshold
+from ringfence.models.scores.registry import REFERENCE, score_named
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-REFERENCE = "APS"
 MAX_LOSS_OF_WORST_CLASS = 0.03
 MIN_NODES_OF_A_CLASS = 5  # a class with fewer validation nodes says nothing about its coverage
 HALVES = 40
-SHOWN_FOR_SURE = ("TPS", "DTPS")
-"""Scores whose worst class must be shown not to fall: measured to leave hard classes behind."""
-
 ONE_SIDED_95 = 1.645
 BENEFIT_OF_DOUBT = 1.0
 """Standard errors by which a class must be too low for one of the other scores to be left out."""
@@ -56,7 +53,7 @@ class ScoreTrial:
 
 @dataclass(frozen=True, slots=True)
 class ScoreChoice:
-    """The score that was chosen, the trials it was chosen from, and why in words."""
+    """The score that was chosen, the trials it was chosen from, and the reason as a sentence."""
 
     score: str
     trials: tuple[ScoreTrial, ...]
@@ -74,18 +71,20 @@ def choose_score(
         alpha: the share that may be missed.
         seed: of the random halves.
     """
-    if REFERENCE not in candidates:
+    if REFERENCE.name not in candidates:
         raise ValueError(
-            f"no {REFERENCE} among {', '.join(candidates)}; it is what others are held to"
+            f"no {REFERENCE.name} among {', '.join(candidates)}; other scores are compared with it"
         )
     halves = _halves(len(classes), seed)
-    reference = _hits(candidates[REFERENCE], classes, alpha, halves).covered
+    reference = _hits(candidates[REFERENCE.name], classes, alpha, halves).covered
     trials = [
         _try(name, scores, classes, alpha, halves, reference) for name, scores in candidates.items()
     ]
-    least = next(one for one in trials if one.score == REFERENCE).worst_class
-    allowed = [one for one in trials if _worst_that_counts(one) >= least - MAX_LOSS_OF_WORST_CLASS]
-    best = min(allowed, key=lambda one: (one.mean_size, one.score != REFERENCE))
+    least = next(trial for trial in trials if trial.score == REFERENCE.name).worst_class
+    allowed = [
+        trial for trial in trials if _worst_that_counts(trial) >= least - MAX_LOSS_OF_WORST_CLASS
+    ]
+    best = min(allowed, key=lambda trial: (trial.mean_size, trial.score != REFERENCE.name))
     return ScoreChoice(best.score, tuple(trials), _describe(best, trials, len(classes)))
 
 
@@ -95,7 +94,8 @@ def _halves(nodes: int, seed: int) -> list[Ints]:
 
 
 def _worst_that_counts(trial: ScoreTrial) -> float:
-    return trial.surely_at_least if trial.score in SHOWN_FOR_SURE else trial.perhaps_up_to
+    """Coverage of the worst class; its lower confidence bound if the score is not randomised."""
+    return trial.perhaps_up_to if score_named(trial.score).randomised else trial.surely_at_least
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +127,22 @@ def _try(
     halves: Sequence[Ints],
     reference: Floats,
 ) -> ScoreTrial:
-    found = _hits(scores, classes, alpha, halves)
+    hits = _hits(scores, classes, alpha, halves)
     sizes = np.bincount(classes, minlength=scores.shape[1])
     counted = np.flatnonzero(sizes >= MIN_NODES_OF_A_CLASS)
     groups = [classes == c for c in counted] or [np.ones(len(classes), np.bool_)]
-    each = np.array([found.covered[own].mean() for own in groups])
+    each = np.array([hits.covered[of_class].mean() for of_class in groups])
     errors = np.array(
         [
-            (found.covered[own] - reference[own]).std() / np.sqrt(max(1, int(own.sum()) - 1))
-            for own in groups
+            (hits.covered[of_class] - reference[of_class]).std()
+            / np.sqrt(max(1, int(of_class.sum()) - 1))
+            for of_class in groups
         ]
     )
     return ScoreTrial(
         name,
-        found.mean_size,
-        float(found.covered.mean()),
+        hits.mean_size,
+        float(hits.covered.mean()),
         float(each.min()),
         float(each.max() - each.min()),
         float((each - ONE_SIDED_95 * errors).min()),
@@ -150,9 +151,9 @@ def _try(
 
 
 def _describe(best: ScoreTrial, trials: Sequence[ScoreTrial], nodes: int) -> str:
-    own = next(one for one in trials if one.score == REFERENCE)
+    reference = next(trial for trial in trials if trial.score == REFERENCE.name)
     return (
         f"{best.score}, chosen on {nodes} validation nodes: {best.mean_size:.2f} classes per set, "
-        f"worst class {100 * best.worst_class:.0f} % ({REFERENCE}: {own.mean_size:.2f} and "
-        f"{100 * own.worst_class:.0f} %)"
+        f"worst class {100 * best.worst_class:.0f} % ({REFERENCE.name}: "
+        f"{reference.mean_size:.2f} and {100 * reference.worst_class:.0f} %)"
     )

@@ -38,30 +38,34 @@ def diffuse_scores(
         diffusion: d in [0, 1]; 0 gives the scores back.
         workers: threads that share the wanted nodes.
 
-    >>> rows = [np.array(one, np.int64) for one in ([0, 2], [0, 2, 2], [1, 2])]
+    >>> rows = [np.array(row, np.int64) for row in ([0, 2], [0, 2, 2], [1, 2])]
     >>> diffuse_scores([[-0.2], [-0.4], [-0.6]], *rows, diffusion=0.5).tolist()
     [[-0.35], [-0.6]]
     """
-    own = np.ascontiguousarray(scores, np.float64)
-    largest = max(own.max(initial=0.0), -own.min(initial=0.0))  # NaN stays NaN
-    if own.ndim != 2 or not largest < np.inf:
-        raise ValueError("scores are no [n, classes] of finite numbers, whose mean would be one")
+    node_scores = np.ascontiguousarray(scores, np.float64)
+    largest = max(node_scores.max(initial=0.0), -node_scores.min(initial=0.0))  # NaN stays NaN
+    if node_scores.ndim != 2 or not largest < np.inf:
+        raise ValueError("scores must be finite numbers of shape [n, classes]")
     if not 0.0 <= diffusion <= 1.0:
         raise ValueError(f"diffusion = {diffusion}; needed: a number in [0, 1]")
-    at, cuts, near = (np.ascontiguousarray(one, np.int64) for one in (places, offsets, neighbours))
-    _check_places(len(own), at, cuts, near)
+    at, cuts, near = (
+        np.ascontiguousarray(array, np.int64) for array in (places, offsets, neighbours)
+    )
+    _check_places(len(node_scores), at, cuts, near)
     unit = 2.0 ** (max(int(np.frexp(largest)[1]), 1) - DIGITS)
-    out = np.empty((len(at), own.shape[1]), np.float64)
+    out = np.empty((len(at), node_scores.shape[1]), np.float64)
     share_rows(
         len(at),
         workers,
-        lambda start, stop: diffuse(start, stop, own, at, cuts, near, float(diffusion), unit, out),
+        lambda start, stop: diffuse(
+            start, stop, node_scores, at, cuts, near, float(diffusion), unit, out
+        ),
     )
     return out
 
 
 def _check_places(rows: int, places: Ints, offsets: Ints, neighbours: Ints) -> None:
-    """Refuse what would make the compiled loop read beside its arrays."""
+    """Refuse what would make the compiled loop read outside its arrays."""
     for name, values in (("places", places), ("neighbours", neighbours)):
         if len(values) and not (values.min() >= 0 and values.max() < rows):
             raise ValueError(f"{name} name rows outside 0 to {rows - 1}")

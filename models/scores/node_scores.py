@@ -1,4 +1,4 @@
-"""Scores of the nodes that matter, by a score's name: those that need neighbours get them.
+"""Scores of the wanted nodes by a score's name, with neighbours for scores that need them.
 
 near = neighbourhood(graph, wanted) if needs_neighbours("DAPS") else None
 rows = wanted if near is None else near.rows
@@ -39,7 +39,7 @@ class Neighbours(Protocol):
 
 
 def needs_neighbours(name: str) -> bool:
-    """Whether a score looks at a node's neighbours.
+    """Whether a score uses a node's neighbours.
 
     >>> needs_neighbours("APS"), needs_neighbours("DAPS")
     (False, True)
@@ -60,7 +60,7 @@ def node_scores(
         name: of the score.
         probabilities: of the wanted nodes or, with `near`, of all nodes that it names [k, classes].
         u: one uniform number per row of `probabilities` [k].
-        options: what the score takes besides: `diffusion`; `penalty` and `k_reg`.
+        options: of the score: `diffusion`; `penalty` and `k_reg`.
         near: the wanted nodes and their neighbours, for a score that needs them.
 
     >>> node_scores("RAPS", [[0.5, 0.3, 0.2]], [0.5], {"penalty": 0.1, "k_reg": 1}).tolist()
@@ -70,12 +70,14 @@ def node_scores(
     if score.base is None:
         return np.asarray(score.all_classes(probabilities, u, **options))
     near = require_neighbours(name, near)
-    own = np.asarray(score_named(score.base).all_classes(probabilities, u))
-    return diffuse_scores(own, near.places, near.offsets, near.neighbours, options["diffusion"])
+    base_scores = np.asarray(score_named(score.base).all_classes(probabilities, u))
+    return diffuse_scores(
+        base_scores, near.places, near.offsets, near.neighbours, options["diffusion"]
+    )
 
 
 def require_neighbours(name: str, near: Neighbours | None) -> Neighbours:
-    """Return who the neighbours are; refuse to go on with a score that needs them and has none."""
+    """Return the neighbours; raise for a score that needs them and got none."""
     if near is None:
-        raise ValueError(f"{name} mixes scores with those of neighbours; needed: who they are")
+        raise ValueError(f"{name} mixes scores with those of neighbours; needed: the neighbours")
     return near

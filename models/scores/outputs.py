@@ -54,7 +54,7 @@ def score_outputs(
         logits: outputs at the wanted nodes or, with `near`, at all nodes that it names
             [k, classes].
         u: one uniform number per row of `logits` [k].
-        options: what the score takes besides: `diffusion`; `penalty` and `k_reg`.
+        options: of the score: `diffusion`; `penalty` and `k_reg`.
         near: the wanted nodes and their neighbours, for a score that needs them.
         workers: threads that share the rows.
 
@@ -70,10 +70,12 @@ def score_outputs(
     if base is score:
         return _score_blocks(base.fill, given, u, options, workers)
     near = require_neighbours(name, near)
-    own = _score_blocks(base.fill, given, u, {}, workers)
+    base_outputs = _score_blocks(base.fill, given, u, {}, workers)
     places, diffusion = near.places, options["diffusion"]
-    scores = diffuse_scores(own.scores, places, near.offsets, near.neighbours, diffusion, workers)
-    return ScoredOutputs(scores, own.top[places], own.entropy[places])
+    scores = diffuse_scores(
+        base_outputs.scores, places, near.offsets, near.neighbours, diffusion, workers
+    )
+    return ScoredOutputs(scores, base_outputs.top[places], base_outputs.entropy[places])
 
 
 def in_steps(
@@ -83,21 +85,21 @@ def in_steps(
     options: Mapping[str, Any],
     near: Neighbours | None = None,
 ) -> ScoredOutputs:
-    """Return the same in the steps that define it, each over all rows."""
+    """Return the same result by its defining steps, each over all rows."""
     probabilities = softmax64(logits)
     scores = node_scores(name, probabilities, u, options, near)
-    own = probabilities if near is None else probabilities[near.places]
-    return ScoredOutputs(scores, own.max(axis=1), entropies(own))
+    wanted = probabilities if near is None else probabilities[near.places]
+    return ScoredOutputs(scores, wanted.max(axis=1), entropies(wanted))
 
 
 def _score_blocks(
     fill: Fill, logits: Array, u: Any, options: Mapping[str, Any], workers: int
 ) -> ScoredOutputs:
     rows, classes = logits.shape
-    found = ScoredOutputs(np.empty((rows, classes)), np.empty(rows), np.empty(rows))
+    outputs = ScoredOutputs(np.empty((rows, classes)), np.empty(rows), np.empty(rows))
     uniform = as_uniforms(u, rows)
-    share_rows(rows, workers, partial(_score_part, fill, logits, uniform, options, found))
-    return found
+    share_rows(rows, workers, partial(_score_part, fill, logits, uniform, options, outputs))
+    return outputs
 
 
 def _score_part(
@@ -105,7 +107,7 @@ def _score_part(
     logits: Array,
     u: Floats,
     options: Mapping[str, Any],
-    found: ScoredOutputs,
+    outputs: ScoredOutputs,
     start: int,
     stop: int,
 ) -> None:
@@ -124,11 +126,11 @@ def _score_part(
         p, log_p = block[: rows.stop - first], logs[: rows.stop - first]
         subtract_largest(logits[rows], p)
         np.exp(p, out=p)
-        divide_by_sums(p, plan, found.top[rows])
-        fill(p, u[rows], found.scores[rows], **options)
+        divide_by_sums(p, plan, outputs.top[rows])
+        fill(p, u[rows], outputs.scores[rows], **options)
         np.maximum(p, TINY, out=log_p)
         np.log(log_p, out=log_p)
-        sum_entropies(p, log_p, plan, found.entropy[rows])
+        sum_entropies(p, log_p, plan, outputs.entropy[rows])
 
 
 @lru_cache(maxsize=64)

@@ -9,8 +9,9 @@ from typing import Any
 
 from ringfence.models.arrays import Array, Floats, as_classes, as_probabilities, as_uniforms, like
 from ringfence.models.scores import adaptive
+from ringfence.models.scores.base import ConformityScore
 
-__all__ = ["fill_raps", "raps", "raps_true"]
+__all__ = ["RAPS", "fill_raps", "raps", "raps_true"]
 
 
 def raps(probabilities: Any, u: Any, penalty: float, k_reg: int) -> Array:
@@ -48,7 +49,18 @@ def raps_true(probabilities: Any, u: Any, classes: Any, penalty: float, k_reg: i
     return like(probabilities, scores)
 
 
-def fill_raps(probabilities: Floats, u: Floats, found: Floats, penalty: float, k_reg: int) -> None:
+def fill_raps(probabilities: Floats, u: Floats, scores: Floats, penalty: float, k_reg: int) -> None:
     """Write the RAPS scores of a block of rows, float64 [n, classes]."""
     extra = adaptive.penalties(probabilities.shape[1], penalty, k_reg)
-    adaptive.fill_scores(probabilities, u, extra, found)
+    adaptive.fill_scores(probabilities, u, extra, scores)
+
+
+RAPS = ConformityScore(
+    "RAPS",
+    raps,
+    raps_true,
+    ("penalty", "k_reg"),
+    fill=fill_raps,
+    randomised=True,
+    safe_without_bands=True,
+)

@@ -14,8 +14,9 @@ from ringfence.models.arrays import (
     check_probabilities,
     like,
 )
+from ringfence.models.scores.base import ConformityScore
 
-__all__ = ["fill_tps", "tps", "tps_true", "tps_true_without_u", "tps_without_u"]
+__all__ = ["TPS", "fill_tps", "tps", "tps_true", "tps_true_without_u", "tps_without_u"]
 
 
 def tps(probabilities: Any) -> Array:
@@ -44,16 +45,19 @@ def tps_true(probabilities: Any, classes: Any) -> Array:
 
 
 def tps_without_u(probabilities: Any, u: Any) -> Array:
-    """Return ``tps(probabilities)``: the registry passes u to every score, and TPS has no use."""
+    """Return ``tps(probabilities)``: the registry passes u to every score, and TPS ignores it."""
     return tps(probabilities)
 
 
 def tps_true_without_u(probabilities: Any, u: Any, classes: Any) -> Array:
-    """Return ``tps_true(probabilities, classes)``; u is taken and unused."""
+    """Return ``tps_true(probabilities, classes)``; u is ignored."""
     return tps_true(probabilities, classes)
 
 
-def fill_tps(probabilities: Floats, u: Floats, found: Floats) -> None:
-    """Write the TPS scores of a block of rows, float64 [n, classes]; u is taken and unused."""
+def fill_tps(probabilities: Floats, u: Floats, scores: Floats) -> None:
+    """Write the TPS scores of a block of rows, float64 [n, classes]; u is ignored."""
     check_probabilities(probabilities)
-    found[:] = probabilities
+    scores[:] = probabilities
+
+
+TPS = ConformityScore("TPS", tps_without_u, tps_true_without_u, fill=fill_tps)

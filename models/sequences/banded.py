@@ -46,16 +46,16 @@ class BandedThresholds:
             scores: calibration scores at its step [k, n].
             degrees: degrees of the calibration nodes at its step [k, n].
         """
-        found = np.empty(len(step))
+        limits_ = np.empty(len(step))
         for i in range(len(step)):
             lows = self._lows_at(int(step[i]), scores.shape[1])
             known = band_numbers(lows, degrees[i].astype(np.int64))
-            own = int(band_numbers(lows, degree[i : i + 1])[0])
+            band = int(band_numbers(lows, degree[i : i + 1])[0])
             counts = np.bincount(known, minlength=len(lows))
-            counts[own] += 1
+            counts[band] += 1
             unions = merge_bands(counts, fewest_nodes(self.alpha))
-            found[i] = float(threshold(scores[i][unions[known] == unions[own]], self.alpha))
-        return found
+            limits_[i] = float(threshold(scores[i][unions[known] == unions[band]], self.alpha))
+        return limits_
 
     def _lows_at(self, step: int, calibration: int) -> Ints:
         if step != self._step:

@@ -1,10 +1,10 @@
 """A growing graph replayed step by step, exactly, without a forward pass per step.
 
 One node or one edge per step changes few rows: on CiteSeer about eight calibration nodes of 120.
-``replay`` keeps the first layer's sums up to date and computes logits only for the nodes that
-somebody looks at: the watched ones (the calibration nodes) whenever they change, and others at the
-steps at which they are requested. The logits are those of a full forward pass on G_t in float64, up
-to the order of additions (about 1e-12).
+``replay`` keeps the first layer's sums up to date and computes logits only for the nodes that are
+needed: the watched ones (the calibration nodes) whenever they change, and others at the steps at
+which they are requested. The logits are those of a full forward pass on G_t in float64, up to the
+order of additions (about 1e-12).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROWS_HELD = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Requests:
-    """Nodes to evaluate, node[i] at step[i]; in whatever order. int64 [k] each."""
+    """Nodes to evaluate, node[i] at step[i], in any order. int64 [k] each."""
 
     node: Ints
     step: Ints
@@ -51,7 +51,7 @@ class LogitRows:
 
 
 def no_requests() -> Requests:
-    """No node is asked for: the watched ones alone."""
+    """No requests: only the watched nodes."""
     return Requests(np.empty(0, np.int64), np.empty(0, np.int64))
 
 

@@ -71,8 +71,8 @@ def node_sequence(
     node with its edges to what is there.
 
     >>> path = np.array([[0, 1, 2], [1, 2, 3]])
-    >>> found = node_sequence(path, 4, np.array([0]), calibration=1, steps=2, seed=1)
-    >>> found.node_step.tolist(), found.edge_step.tolist(), found.calibration.tolist()
+    >>> sequence = node_sequence(path, 4, np.array([0]), calibration=1, steps=2, seed=1)
+    >>> sequence.node_step.tolist(), sequence.edge_step.tolist(), sequence.calibration.tolist()
     ([0, 0, 1, 2], [0, 1, 2], [1])
     """
     order = np.random.default_rng(seed).permutation(np.setdiff1d(np.arange(nodes), context))
@@ -117,7 +117,7 @@ def scores_over_time(
 ) -> dict[int, Floats]:
     """Scores [n, classes] on each G_t: ``score(edge_index)`` at step 0 and at ``steps`` (all).
 
-    Nodes that are not there yet have no edges, so their rows reach nobody and are never read.
+    Nodes that are not there yet have no edges, so their rows affect no other and are never read.
     """
     wanted = range(1, sequence.steps + 1) if steps is None else steps.tolist()
     return {
@@ -142,8 +142,8 @@ class CoverageMatrix:
         The diagonal is ``at(sequence.node_step)``, column t ``at(np.full(n, t))``.
         """
         nodes = np.flatnonzero(times < self.covered.shape[1])
-        found = self.covered[nodes, times[nodes]]
-        return np.asarray(found[found != NOT_EVALUATED], dtype=np.int8)
+        covered = self.covered[nodes, times[nodes]]
+        return np.asarray(covered[covered != NOT_EVALUATED], dtype=np.int8)
 
 
 def coverage_matrix(
@@ -191,8 +191,8 @@ def _threshold(
     if rule != "edge":
         return threshold(true_scores, alpha)
     degrees = sequence.degrees(step)
-    own = edge_weights(degrees[nodes]) if test_weight == "exact" else test_weight
-    return threshold(true_scores, alpha, edge_weights(degrees[known]), own)
+    weight = edge_weights(degrees[nodes]) if test_weight == "exact" else test_weight
+    return threshold(true_scores, alpha, edge_weights(degrees[known]), weight)
 
 
 def _in_steps(arrivals: int, steps: int) -> Ints:

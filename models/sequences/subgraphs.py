@@ -9,7 +9,7 @@ offered.
 
 One forward pass serves many test nodes: in each of K rounds the test nodes are split at random into
 groups, and a group is evaluated on the subgraph of calibration nodes, context and the group itself.
-To each of its members the others are a uniformly random subset, which is all the theory asks.
+For each of its members the others are a uniformly random subset, which is all the theory requires.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ class Averaged:
     def p_values(self) -> Floats:
         """Conformal p-values [m, classes], each node against its own calibration row."""
         rows = [
-            p_values(known, own) for known, own in zip(self.calibration, self.scores, strict=True)
+            p_values(known, scores)
+            for known, scores in zip(self.calibration, self.scores, strict=True)
         ]
         return np.array(rows).reshape(self.scores.shape)
 
@@ -96,10 +97,10 @@ def averaged_scores(
 
     Memory: float64 [m, n] for m test and n calibration nodes.
     """
-    found = list(_rounds(score, groups, calibration_nodes, calibration_classes, context))
-    scores = np.mean([one.scores for one in found], axis=0)
-    known = sum((one.calibration[one.group] for one in found), start=np.zeros(1))
-    return Averaged(scores, known / len(found))
+    rounds = list(_rounds(score, groups, calibration_nodes, calibration_classes, context))
+    scores = np.mean([group.scores for group in rounds], axis=0)
+    known = sum((group.calibration[group.group] for group in rounds), start=np.zeros(1))
+    return Averaged(scores, known / len(rounds))
 
 
 def votes(
@@ -114,8 +115,8 @@ def votes(
 
     Arguments as for ``averaged_scores``; ``alpha`` is the share of nodes that may be missed.
     """
-    found = _rounds(score, groups, calibration_nodes, calibration_classes, context)
-    return np.asarray(sum(_sets(one, alpha).astype(np.int64) for one in found))
+    rounds = _rounds(score, groups, calibration_nodes, calibration_classes, context)
+    return np.asarray(sum(_sets(group, alpha).astype(np.int64) for group in rounds))
 
 
 def bernoulli_vote(votes: Ints, count: int, uniforms: Floats) -> NDArray[np.bool_]:
@@ -160,22 +161,22 @@ def _rounds(
         )
     n, always = len(calibration_nodes), np.empty(0, np.int64) if context is None else context
     for one_round in groups.rounds:
-        found = [
+        scores = [
             np.asarray(
                 score(np.concatenate([calibration_nodes, groups.test_nodes[rows], always])),
                 dtype=np.float64,
             )
             for rows in one_round
         ]
-        own = [part[n : n + len(rows)] for part, rows in zip(found, one_round, strict=True)]
+        of_round = [part[n : n + len(rows)] for part, rows in zip(scores, one_round, strict=True)]
         place = np.argsort(np.concatenate(one_round))
         yield _Round(
-            scores=np.concatenate(own)[place],
-            calibration=np.stack([part[np.arange(n), classes] for part in found]),
+            scores=np.concatenate(of_round)[place],
+            calibration=np.stack([part[np.arange(n), classes] for part in scores]),
             group=np.repeat(np.arange(len(one_round)), [len(rows) for rows in one_round])[place],
         )
 
 
-def _sets(one: _Round, alpha: float) -> NDArray[np.bool_]:
-    limits = np.array([float(threshold(known, alpha)) for known in one.calibration])
-    return np.asarray(prediction_sets(one.scores, limits[one.group]))
+def _sets(group: _Round, alpha: float) -> NDArray[np.bool_]:
+    limits = np.array([float(threshold(known, alpha)) for known in group.calibration])
+    return np.asarray(prediction_sets(group.scores, limits[group.group]))

@@ -54,7 +54,7 @@ class NodeScore:
 
 @dataclass(frozen=True, slots=True)
 class Evaluated:
-    """Requests and what came of them, in order of time: [k] each, per rule where it matters.
+    """Requests and their results, in order of time: [k] each, per rule where rules differ.
 
     ``threshold`` is the one that judged the node, ``hit`` whether its set is exactly its class.
     """
@@ -86,7 +86,7 @@ def evaluate_requests(
         alpha: share of nodes that may be missed.
         rules: "node" NodeEx · "edge" EdgeEx, test weight 1 · "edge_exact" EdgeEx with the node's
             own 1 / degree · "naive" the threshold of step 0 for ever · "auto" bands of degree.
-        sequence: whose graphs the bands are cut in; only "auto" asks for it.
+        sequence: whose graphs the bands are cut in; only "auto" needs it.
     """
     banded = None if sequence is None else BandedThresholds(sequence, alpha)
     parts: list[Evaluated] = []
@@ -129,8 +129,8 @@ def _calibrated(
         shape = (len(steps), len(calibration))
         scores, degrees = np.empty(shape), np.empty(shape)
         fill_forward(scores_now, where, place[node], changed, len(steps), scores)
-        own = block.degree[kept].astype(np.float64)
-        fill_forward(degrees_now, where, place[node], own, len(steps), degrees)
+        degrees_of_block = block.degree[kept].astype(np.float64)
+        fill_forward(degrees_now, where, place[node], degrees_of_block, len(steps), degrees)
         asked = block.asked
         yield _Block(
             scores, degrees, block.node[asked], block.step[asked], tick[asked].astype(np.int64),
@@ -154,8 +154,8 @@ def _limits(
         return np.full(len(block.node), naive)
     if rule == "node":
         return row_thresholds(block.scores, alpha, rows=block.row)
-    own = 1.0 / block.degree if rule == "edge_exact" else None
-    return row_thresholds(block.scores, alpha, 1.0 / block.degrees, block.row, own)
+    test_weights = 1.0 / block.degree if rule == "edge_exact" else None
+    return row_thresholds(block.scores, alpha, 1.0 / block.degrees, block.row, test_weights)
 
 
 def _judge(
@@ -167,8 +167,8 @@ def _judge(
         for rule, limit in limits.items()
     }
     rows, truth = np.arange(len(block.node)), y[block.node]
-    covered = {rule: found[rows, truth] for rule, found in sets.items()}
-    size = {rule: found.sum(axis=1).astype(np.int64) for rule, found in sets.items()}
+    covered = {rule: inside[rows, truth] for rule, inside in sets.items()}
+    size = {rule: inside.sum(axis=1).astype(np.int64) for rule, inside in sets.items()}
     hit = {rule: covered[rule] & (size[rule] == 1) for rule in sets}
     return Evaluated(block.node, block.step, limits, covered, size, hit)
 
@@ -192,10 +192,10 @@ def true_scores_over_time(
     ``rows`` from ``replay`` with every node watched and no requests. Memory: n * steps * 8 bytes,
     131 MB for CiteSeer.
     """
-    found = np.full((len(y), sequence.steps + 1), np.nan)
+    true_scores = np.full((len(y), sequence.steps + 1), np.nan)
     for block in rows:
-        found[block.node, block.step] = score.true(block.logits, block.node, y)
+        true_scores[block.node, block.step] = score.true(block.logits, block.node, y)
     for step in range(1, sequence.steps + 1):
-        same = np.isnan(found[:, step])
-        found[same, step] = found[same, step - 1]
-    return found
+        same = np.isnan(true_scores[:, step])
+        true_scores[same, step] = true_scores[same, step - 1]
+    return true_scores

@@ -1,1 +1,1 @@
-"""Training a network: full batch, mini-batches, the loop below both."""
+"""Training a network: one `train` for every network, one sampler per kind of graph."""

@@ -23,7 +23,7 @@ Validate = Callable[[torch.nn.Module], tuple[float, float]]
 
 @dataclass(frozen=True, slots=True)
 class Epoch:
-    """What ``on_epoch`` is told after each epoch; ``number`` counts from 0."""
+    """What ``on_epoch`` gets after each epoch; ``number`` counts from 0."""
 
     number: int
     train_loss: float
@@ -131,7 +131,7 @@ def fit(
 
 
 def fresh_copy(network: torch.nn.Module) -> torch.nn.Module:
-    """A copy to train, drawn anew from torch's generator where the network knows how."""
+    """A copy to train, with new weights from torch's generator if it has ``reset_parameters``."""
     model = copy.deepcopy(network)
     reset = getattr(model, "reset_parameters", None)
     if callable(reset):

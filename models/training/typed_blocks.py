@@ -1,4 +1,4 @@
-"""Sampled neighbourhoods in typed graphs that know nothing later than their seed.
+"""Time-safe sampled neighbourhoods in typed graphs: nothing in them is later than their seed.
 
 Every seed has a block of its own, because every seed has a time of its own: no node, relationship
 or column in it is later. Edges are sorted by time together with their sources, so that what a seed
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.schema import CLASSIFIED, TypedSchema
 from ringfence.models.training.sampling import draw_distinct
-from ringfence.models.training.typed_data import TypedData
+
+if TYPE_CHECKING:
+    from ringfence.models.training.typed_data import TypedData
 
 __all__ = ["TimedGraph", "TypedBlock", "sample_typed_block", "timed_graph"]
 
@@ -72,14 +75,14 @@ def timed_graph(data: TypedData) -> TimedGraph:
 
 
 def sample_typed_block(
-    graph: TimedGraph, seeds: Ints, fanouts: Sequence[int], rng: np.random.Generator
+    graph: TimedGraph, seeds: Ints, fanouts: Sequence[int | None], rng: np.random.Generator
 ) -> TypedBlock:
     """Draw a block around each seed, hop by hop, at most so many neighbours per node and channel.
 
     Args:
         graph: from `timed_graph`.
         seeds: places of nodes of the classified label, each once.
-        fanouts: the most neighbours per node and channel, one number per hop.
+        fanouts: the most neighbours per node and channel, one number per hop; None takes all.
         rng: decides the draw, uniform among the neighbours that the seed's time allows.
     """
     schema, limit = graph.schema, graph.nodes[CLASSIFIED][seeds]
@@ -94,9 +97,9 @@ def sample_typed_block(
             at, source = _draw(graph.channels[number], target, limit[seed], fanout, rng)
             edges[number].append(np.stack([seed[at], source, target[at]]))
             met[channel.source].append(np.stack([seed[at], source]))
-        frontier = [_new_ones(known[label], met[label]) for label in range(len(schema.labels))]
+        frontier = [_new_pairs(known[label], met[label]) for label in range(len(schema.labels))]
         known = [np.concatenate([a, b], axis=1) for a, b in zip(known, frontier, strict=True)]
-    places, seed_of = tuple(one[1] for one in known), tuple(one[0] for one in known)
+    places, seed_of = tuple(pairs[1] for pairs in known), tuple(pairs[0] for pairs in known)
     blank = tuple(
         graph.columns[label][places[label]] > limit[seed_of[label]]
         for label in range(len(schema.labels))
@@ -109,17 +112,21 @@ def sample_typed_block(
 
 
 def _draw(
-    near: TimedNeighbours, targets: Ints, limit: Ints, fanout: int, rng: np.random.Generator
+    near: TimedNeighbours,
+    targets: Ints,
+    limit: Ints,
+    fanout: int | None,
+    rng: np.random.Generator,
 ) -> tuple[Ints, Ints]:
     """For each target up to `fanout` sources not later than its limit: (which target, source)."""
     start = near.offsets[targets]
     degree = _count_until(near, targets, limit)
-    many = degree > fanout
+    many = np.zeros(len(targets), np.bool_) if fanout is None else degree > fanout
     few = np.flatnonzero(~many)
     at = np.repeat(few, degree[few])
     place = np.arange(len(at)) - np.repeat(np.cumsum(degree[few]) - degree[few], degree[few])
     entry = start[at] + place
-    if many.any():
+    if fanout is not None and many.any():
         rows = np.flatnonzero(many)
         picked = start[rows][:, None] + draw_distinct(degree[rows], fanout, rng)
         at = np.concatenate([at, np.repeat(rows, fanout)])
@@ -138,12 +145,12 @@ def _count_until(near: TimedNeighbours, targets: Ints, limit: Ints) -> Ints:
     return low - near.offsets[targets]
 
 
-def _new_ones(known: Ints, met: list[Ints]) -> Ints:
+def _new_pairs(known: Ints, met: list[Ints]) -> Ints:
     """The pairs of seed and place that were not known yet, each once."""
     if not met:
         return np.empty((2, 0), np.int64)
-    found = np.unique(_packed(np.concatenate(met, axis=1)))
-    fresh = np.setdiff1d(found, _packed(known), assume_unique=True)
+    candidates = np.unique(_packed(np.concatenate(met, axis=1)))
+    fresh = np.setdiff1d(candidates, _packed(known), assume_unique=True)
     return np.stack([fresh >> 40, fresh & ((1 << 40) - 1)])
 
 

@@ -6,22 +6,24 @@ source: the same graph gives the same arrays, in whatever order it was read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from ringfence.models.schema import CLASSIFIED, Channel, TypedSchema
+from ringfence.models.networks.typed_sage import TypedSAGE
+from ringfence.models.schema import ALWAYS, CLASSIFIED, Channel, TypedSchema
+from ringfence.models.training.typed_blocks import TypedBlock, sample_typed_block, timed_graph
 
 __all__ = ["ALWAYS", "TypedData", "TypedTimes", "select_typed"]
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
-
-ALWAYS = np.iinfo(np.int64).min  # the time of what was there before everything else
+Tensors = tuple[dict[str, Tensor], dict[tuple[str, str, str], Tensor]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +57,55 @@ class TypedData:
         """How many nodes of the classified label there are."""
         return len(self.features[CLASSIFIED])
 
-    def tensors(self) -> tuple[dict[str, Tensor], dict[tuple[str, str, str], Tensor]]:
+    @property
+    def edge_count(self) -> int:
+        """Number of edges of all channels."""
+        return sum(pair.shape[1] for pair in self.edges)
+
+    def tensors(self) -> Tensors:
         """Return x by label and edge_index by edge type, as `HeteroData` names them."""
-        schema = self.schema
-        x = {
-            label: torch.from_numpy(np.ascontiguousarray(rows))
-            for label, rows in zip(schema.labels, self.features, strict=True)
-        }
-        edges = {
-            kind: torch.from_numpy(pair)
-            for kind, pair in zip(schema.edge_types, self.edges, strict=True)
-        }
+        return _named_tensors(
+            self.schema, [np.ascontiguousarray(rows) for rows in self.features], self.edges
+        )
+
+    def tensors_for(self, network: torch.nn.Module) -> tuple[Any, ...]:
+        """Return the tensors, and for TypedSAGE the means that are the same in every epoch."""
+        x, edges = self.tensors()
+        if isinstance(network, TypedSAGE):
+            return x, edges, network.first_means(x, edges)
         return x, edges
+
+    def block_sampler(
+        self, fanouts: Sequence[int | None]
+    ) -> Callable[[Ints, np.random.Generator], Callable[[], Tensors]]:
+        """Return a sampler of time-safe blocks; `fanouts` count neighbours per channel, by hop."""
+        graph = timed_graph(self)
+
+        def draw(seeds: Ints, rng: np.random.Generator) -> Callable[[], Tensors]:
+            block = sample_typed_block(graph, seeds, fanouts, rng)
+            return lambda: self._block_tensors(block)
+
+        return draw
+
+    def _block_tensors(self, block: TypedBlock) -> Tensors:
+        """The tensors of a block; rows whose columns are later than their seed are blank."""
+        features = []
+        for label, places in enumerate(block.places):
+            rows = self.features[label][places]
+            if block.blank[label].any():
+                rows[block.blank[label]] = self.blank[label]
+            features.append(rows)
+        return _named_tensors(self.schema, features, block.edges)
+
+
+def _named_tensors(
+    schema: TypedSchema, features: Sequence[Float32s], edges: Sequence[Ints]
+) -> Tensors:
+    x = {label: torch.from_numpy(rows) for label, rows in zip(schema.labels, features, strict=True)}
+    pairs = {
+        kind: torch.from_numpy(pair) for kind, pair in zip(schema.edge_types, edges, strict=True)
+    }
+    return x, pairs
 
 
 def select_typed(
@@ -95,9 +134,11 @@ def select_typed(
     place, label = _places(rows, size)
     edges, times = [], []
     for channel in schema.channels:
-        pair, told = _channel_edges(channel, relationships, place, label, edge_times)
-        edges.append(pair)
-        times.append(told)
+        channel_edges, channel_times = _channel_edges(
+            channel, relationships, place, label, edge_times
+        )
+        edges.append(channel_edges)
+        times.append(channel_times)
     return TypedData(
         schema,
         tuple(features),
@@ -109,9 +150,9 @@ def select_typed(
 
 def _places(rows: Sequence[Ints], size: int) -> tuple[Ints, NDArray[np.int16]]:
     place, label = np.full(size, -1, np.int64), np.full(size, -1, np.int16)
-    for number, own in enumerate(rows):
-        place[own] = np.arange(len(own))
-        label[own] = number
+    for number, label_rows in enumerate(rows):
+        place[label_rows] = np.arange(len(label_rows))
+        label[label_rows] = number
     return place, label
 
 
@@ -142,4 +183,7 @@ def _channel_edges(
 
 
 def _by_label(rows: Sequence[Ints], times: Ints | None) -> tuple[Ints, ...]:
-    return tuple(np.full(len(own), ALWAYS) if times is None else times[own] for own in rows)
+    return tuple(
+        np.full(len(label_rows), ALWAYS) if times is None else times[label_rows]
+        for label_rows in rows
+    )

@@ -1,6 +1,6 @@
-"""How much memory training on a typed graph takes, from counts alone, before anything is made.
+"""How much memory training on a typed graph takes, just from counts, before anything is made.
 
-Full passes hold every node's hidden row and what the first layer hears; batches hold the blocks
+Full passes hold every node's hidden row and the first layer's messages; batches hold the blocks
 around a few seeds. Which of the two is used follows from the size of the graph, never from the
 memory that happens to be free: the same graph gives the same weights on every machine.
 """

@@ -19,6 +19,7 @@ from ringfence.jobs.dashboard.connections import request_limits
 from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from tests.patience import PATIENCE_SECONDS
 
 FLAGS = [
     "--no-sandbox",
@@ -75,7 +76,7 @@ class Site:
         return "/node?key=" + quote(self.key)
 
     def ask(self, path, method="GET", body=None, **headers):
-        connection = HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         connection.request(method, path, body, named)
         answer = connection.getresponse()
@@ -161,7 +162,7 @@ class Visit:
     def open(self, url):
         self.page.goto(url)
         waiting = "[data-figure]:not([data-drawn])"
-        self.page.wait_for_selector(waiting, state="detached", timeout=90_000)
+        self.page.wait_for_selector(waiting, state="detached")
 
 
 @pytest.fixture
@@ -171,6 +172,7 @@ def visiting(browser):
     @contextlib.contextmanager
     def visit(**options):
         page = browser.new_page(**options)
+        page.set_default_timeout(1000 * PATIENCE_SECONDS)
         seen = Visit(page, [], [])
         page.on("request", lambda request: seen.requests.append(request.url))
         page.on("pageerror", lambda error: seen.problems.append(str(error)))

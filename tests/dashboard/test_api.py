@@ -8,6 +8,8 @@ from http.client import HTTPConnection
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 
 def test_metrics_and_health_answer(site):
     text = site.ask("/metrics").body.decode()
@@ -24,8 +26,8 @@ def test_the_api_keeps_what_its_description_says(site):
     from hypothesis import settings as effort
 
     schema = schemathesis.openapi.from_url(f"{site.url}/api/openapi.json")
-    operations = [found.ok() for found in schema.get_all_operations()]
-    assert len(operations) == 7
+    operations = [operation.ok() for operation in schema.get_all_operations()]
+    assert len(operations) == 8
     for operation in operations:
 
         @given(case=operation.as_strategy())
@@ -57,7 +59,7 @@ def test_the_command_says_where_it_serves_and_ends_by_ctrl_c(site):
             assert connection.getresponse().status == 200
             connection.close()
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 0, process.stderr.read()
+            assert process.wait(PATIENCE_SECONDS) == 0, process.stderr.read()
         finally:
             process.kill()
 

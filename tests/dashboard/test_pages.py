@@ -12,7 +12,8 @@ from ringfence.jobs.cli.commands.record.explain import print_explanation
 from ringfence.jobs.dashboard.html import render
 from ringfence.jobs.dashboard.pages import PAGES
 from ringfence.jobs.dashboard.pages.node import show_node
-from ringfence.jobs.views.explain import ExplainedNeighbour, describe_class, explain, record_of
+from ringfence.jobs.views.explain import describe_class, explain, record_of
+from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour
 from ringfence.jobs.views.tables import TABLES, Column, Table, as_csv
 from tests.dashboard.conftest import HOSTILE
 
@@ -25,7 +26,7 @@ PATHS = tuple(
 
 
 def test_every_page_is_opened_by_these_tests_and_stands_in_the_navigation(site):
-    assert ("/", "/worklist", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
+    assert ("/", "/worklist", "/lists", "/coverage", "/classes", "/thresholds", "/drift", "/runs",
                      "/runs/compare?a=1&b=3", "/runs/2", "/models", "/models/sample-1", "/node",
                      f"/why{WHY}", "/trail") == PATHS  # fmt: skip
     body = site.ask("/").body.decode()

@@ -132,6 +132,21 @@ def test_guessing_is_answered_with_429_and_never_keeps_the_right_token_out(locke
     guard.clock = clock
 
 
+@pytest.mark.parametrize("path", ["/api/v1/status", "/metrics", "/"])
+def test_guesses_in_a_header_are_limited_like_those_of_the_form(locked, token, path):
+    guard = locked.dashboard.guard
+    guard.failures.clear()
+    guesses = [locked.ask(path, Authorization=f"Bearer guess {i}") for i in range(6)]
+    wrong = 303 if path == "/" else 401
+    assert [answer.status for answer in guesses] == [wrong] * 5 + [429]
+    assert guesses[-1].getheader("Retry-After") == "60"
+    assert locked.ask(path, Authorization=f"Bearer {token}").status == 200
+    assert locked.ask(path).status == wrong  # without a token nothing is guessed
+    own = {"cookie": "ringfence_csrf=abc", "csrf": guard.form_token("abc")}
+    assert locked.post("/login", token="guess", **own).status == 429  # one count for both ways
+    guard.failures.clear()
+
+
 def test_wrong_tokens_are_counted_by_address_and_not_for_ever():
     now = [0.0]
     guard = Guard("t" * 16, frozenset(), 60.0, https=False, clock=lambda: now[0])

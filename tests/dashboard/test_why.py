@@ -17,8 +17,6 @@ from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.pages.why import show_reasons
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.explanation.reasons import Part, Reason, Reasons
-from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import explain, run_explain
 from tests.stores import sqlite
 
@@ -41,10 +39,8 @@ def serving(workspace):
 
 @pytest.mark.slow
 @sqlite
-def test_a_click_on_the_node_page_tells_why_and_changes_nothing(grown, visiting, tmp_path):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_click_on_the_node_page_tells_why_and_changes_nothing(scored, visiting, tmp_path):
+    workspace = scored.workspace
     keys = sorted(predictions.evaluated_keys(workspace.store, workspace.project))
     near = "MATCH (n:Account {id: $id})--(m:Account) RETURN count(DISTINCT m) AS near"
     key = max(keys, key=lambda one: workspace.graph.read(near, id=decode_key(one))[0]["near"])
@@ -52,10 +48,13 @@ def test_a_click_on_the_node_page_tells_why_and_changes_nothing(grown, visiting,
     files = sorted((file, file.stat().st_mtime_ns) for file in workspace.folder.rglob("*"))
     with serving(workspace) as url, visiting() as seen:
         seen.open(f"{url}/node?key={quote(key)}")
+        assert_neighbours_have_the_colour_of_their_class(seen.page)
+        assert "neighbours from your graph" in seen.page.inner_text("footer")
         seen.page.click("text=Why this set?")
         seen.page.wait_for_url("**/why?*")
         text = seen.page.inner_text("main")
         assert told.reasons.graph in text
+        assert "computed now from the model" in seen.page.inner_text("footer")
         strongest = told.reasons.reasons[0]
         assert strongest.part.describe() in text
         lines = seen.page.locator(".picture.why line")
@@ -74,6 +73,23 @@ def test_a_click_on_the_node_page_tells_why_and_changes_nothing(grown, visiting,
         assert f"for or against {other}" in seen.page.inner_text("main").lower()
         assert seen.problems == []
     assert sorted((f, f.stat().st_mtime_ns) for f in workspace.folder.rglob("*")) == files
+
+
+FILLS = """circles => circles.map(circle => [
+  [...circle.classList].find(name => /^c[0-9]$/.test(name)),
+  circle.classList.contains("known"), getComputedStyle(circle).fill])"""
+DOTS = """dots => dots.map(dot => [
+  [...dot.classList].find(name => /^c[0-9]$/.test(name)),
+  getComputedStyle(dot).backgroundColor])"""
+
+
+def assert_neighbours_have_the_colour_of_their_class(page):
+    """As computed by the browser: no rule for known classes wins over the class's colour."""
+    legend = dict(page.locator("p .dot").evaluate_all(DOTS))
+    drawn = [fill for fill in page.locator(".picture circle").evaluate_all(FILLS) if fill[0]]
+    assert any(known for _, known, _ in drawn), "a neighbour of known class is in the picture"
+    assert {(name, fill) for name, _, fill in drawn} <= set(legend.items())
+    assert len(set(legend.values())) == len(legend)
 
 
 @dataclass

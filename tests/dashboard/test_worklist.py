@@ -8,8 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.store.audit_chain.integrity import record_snapshot
 from ringfence.connector.store.queries.worklist import WorklistFilter, whole_worklist
-from ringfence.connector.store.trail.integrity import record_snapshot
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.integrity.record_check import find_edits
 from ringfence.jobs.project.audit_store import key_source

@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-TREE, PLANNED = PAGE.split("## The tree")[1].split("## Planned rooms")
-TREE = TREE.split("## One scoring run")[0]
+TREE = PAGE.split("## The tree")[1].split("## One scoring run")[0]
+ORDER = TREE.split("### The order of `jobs/`")[1].split("```\n")[1].splitlines()
 FIRST_CELL = re.compile(r"^\| \**`([\w/]+)/`\** \|", re.MULTILINE)
 
 
@@ -39,10 +39,23 @@ def test_the_table_has_every_folder_and_no_other():
     assert set(named) == packages()
 
 
-def test_a_planned_room_is_not_there_yet():
-    planned = FIRST_CELL.findall(PLANNED)
-    assert planned
-    assert [folder for folder in planned if (ROOT / folder).exists()] == []
+def layers():
+    """The layers of jobs/ as the import contract has them, from the top down."""
+    (contract,) = [c for c in contracts() if c["type"] == "layers"]
+    return contract["layers"]
+
+
+def contracts():
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return settings["tool"]["importlinter"]["contracts"]
+
+
+def test_the_order_of_jobs_on_the_page_is_the_one_of_the_contract():
+    assert layers() == ORDER
+
+
+def test_the_picture_has_the_folders_of_jobs_in_the_order_of_the_contract():
+    assert make().ROOMS["jobs"] == [name for line in layers() for name in line.split(" | ")]
 
 
 def test_the_picture_of_the_rooms_has_every_folder_of_each_room():
@@ -52,11 +65,9 @@ def test_the_picture_of_the_rooms_has_every_folder_of_each_room():
 
 
 def test_a_folder_drawn_without_torch_stands_in_a_contract_that_forbids_it():
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    contracts = settings["tool"]["importlinter"]["contracts"]
     checked = [
         module
-        for contract in contracts
+        for contract in contracts()
         if "torch" in contract.get("forbidden_modules", [])
         for module in contract["source_modules"]
     ]

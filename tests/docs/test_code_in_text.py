@@ -33,7 +33,7 @@ def imports_in(text: str) -> Iterator[str]:
         yield from (name for name in plain.split(", ") if name and not name.endswith("."))
 
 
-def texts_of(path: Path) -> Iterator[str]:
+def to_json_columns(path: Path) -> Iterator[str]:
     """A page as a whole; of a module its strings, docstrings included."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
@@ -66,7 +66,7 @@ def test_modules_named_in_strings_and_pages_exist():
     asked = {
         (path.relative_to(ROOT).as_posix(), name)
         for path in pages
-        for text in texts_of(path)
+        for text in to_json_columns(path)
         for name in imports_in(text)
     }
     assert len(asked) > 20

@@ -17,12 +17,11 @@ CODE = re.compile(r"`([^`\n]+)`")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 PLACEHOLDER = re.compile(r"<\w+>|NNNN|…")
 FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
-FUTURE = "## Planned rooms"
 
 
 def named_paths(text):
     """Paths of the tree in a page's code words; braces opened, placeholders as `*`."""
-    for word in CODE.findall(text.split(FUTURE)[0]):
+    for word in CODE.findall(text):
         if word.split("/")[0] in TOP and "/" in word and " " not in word:
             yield from (PLACEHOLDER.sub("*", path) for path in opened(word.rstrip("/")))
 

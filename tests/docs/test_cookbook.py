@@ -11,6 +11,7 @@ from sqlalchemy import text
 from ringfence.connector.store.predictions import payload
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.config.conformal import ListSettings
 from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring.score import run_scoring
@@ -20,15 +21,27 @@ from tests.stores import two_at_once
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs/cookbook.md").read_text()
-RECIPES = re.findall(r"### (.+?)\n.*?```cypher\n(.+?)```", PAGE, re.DOTALL)
+# the sample graph of the tests has PAID where that of the demo has SENT_TO
+DEMO_RECIPES = re.findall(r"### (.+?)\n.*?```cypher\n(.+?)```", PAGE, re.DOTALL)
+RECIPES = [(title, query.replace(":SENT_TO]", ":PAID]")) for title, query in DEMO_RECIPES]
 # null is no property
-MAY_BE_ABSENT = {"threshold", "level", "band", "bias", "coverage", "mean_size_naive"}
+MAY_BE_ABSENT = {
+    "threshold",
+    "level",
+    "band",
+    "sampled",
+    "lists",
+    "bias",
+    "coverage",
+    "mean_size_naive",
+}
 MAY_BE_NONE = {
     "Sets that were empty and got their likeliest class (`nonempty = true`)",
     "Full sets: nothing can be excluded",
     "Sets with no class",
     "Accounts whose every evaluated neighbour may be a mule",
     "Hubs whose set says little",
+    "My investigate list of this morning",
     "Who can only be a mule?",
     "Confident mules among the neighbours of an account",
 }
@@ -53,12 +66,16 @@ MODES = [
 ]
 
 
+LISTS = [ListSettings(name="investigate", not_="mule", may_be_wrong=0.3)]
+
+
 @pytest.mark.parametrize("mode", two_at_once(MODES))
 def test_every_recipe_runs_and_finds_something(grown, mode):
     settings = grown.workspace.settings
     conformal = ConformalSettings(**mode)
     workspace = replace(
-        grown.workspace, settings=settings.model_copy(update={"conformal": conformal})
+        grown.workspace,
+        settings=settings.model_copy(update={"conformal": conformal, "lists": LISTS}),
     )
     workspace.graph.run(
         "MATCH (n:Account) SET n.region = CASE n.id % 2 WHEN 0 THEN 'north' ELSE 'south' END"

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import select, text
 
 from ringfence.connector.store import coverage, tables
+from ringfence.connector.store.audit_chain.configuration import record_change
+from ringfence.connector.store.audit_chain.summary import describe_entry
 from ringfence.connector.store.chain import chain_key, first_broken
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.trail.configuration import record_change
-from ringfence.connector.store.trail.summary import describe_entry
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import AuditReport, count_coverage

@@ -1,5 +1,7 @@
 """Classes of calibration nodes that are corrected, withdrawn, or whose key another node takes."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import delete, insert, select, update
 
@@ -14,21 +16,14 @@ from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
+from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet
 from ringfence.jobs.scoring.corrections import find_all
-from ringfence.jobs.scoring.evaluate import evaluate_rows
+from ringfence.jobs.scoring.node_evaluation import evaluate_nodes
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.scoring.stopwatch import Stopwatch
-from ringfence.jobs.training.train import run_training
+from ringfence.jobs.scoring.version_on_graph import calibrate_version
 from ringfence.jobs.views.tables import TABLES
+from tests.forms import both_forms
 from tests.stores import sqlite
-
-
-@pytest.fixture
-def trained(grown):
-    run_training(grown.workspace)
-    run_scoring(grown.workspace)
-    return grown
 
 
 def version_and_classes(workspace):
@@ -47,12 +42,12 @@ def recorded(workspace):
     version, _ = version_and_classes(workspace)
     return sorted(
         members(workspace.store, workspace.project, version, "calibration"),
-        key=lambda one: one.node_key,
+        key=lambda member: member.node_key,
     )
 
 
 def set_class(workspace, member, name):
-    label, key = workspace.mapping.label, workspace.mapping.key
+    label, key = workspace.mapping.classified.label, workspace.mapping.classified.key
     workspace.graph.run(
         f"MATCH (n:{label} {{{key}: $key}}) SET n.{workspace.mapping.class_property} = $name",
         key=decode_key(member.node_key),
@@ -75,35 +70,35 @@ def computed(workspace, seq, known):
     recorded = active_manifest(workspace.store, workspace.project)
     model = model_files.load_model(workspace.models, recorded)
     mirror = sync_mirror(workspace.reader(lambda *_: None)).mirror
-    graph = inference.inference_graph(mirror, workspace.mapping)
     keys = keys_of(workspace, seq)
-    rows = mirror.find(keys)
-    evaluated = evaluate_rows(workspace, model, mirror, known, graph, rows, Stopwatch())
-    return dict(zip(keys, map(tuple, evaluated.result.p_values.tolist()), strict=True))
+    calibration = CalibrationSet(tuple(known), (), (), 0, {})
+    version = replace(calibrate_version(workspace, model, mirror), calibration=calibration)
+    evaluation = evaluate_nodes(version, mirror.find(keys))
+    return dict(zip(keys, map(tuple, evaluation.result.p_values.tolist()), strict=True))
 
 
 def payloads(workspace, seq):
     keys = keys_of(workspace, seq)
-    found = predictions.some_predictions(workspace.store, workspace.project, keys)
-    return {one.node_key: one.p_values for one in found}
+    stored = predictions.some_predictions(workspace.store, workspace.project, keys)
+    return {prediction.node_key: prediction.p_values for prediction in stored}
 
 
-def test_a_corrected_class_counts_from_then_on_as_a_recorded_correction(trained):
-    workspace = trained.workspace
+def test_a_corrected_class_counts_from_then_on_as_a_recorded_correction(scored):
+    workspace = scored.workspace
     first = recorded(workspace)
     for member in first[:10]:
         set_class(workspace, member, other_class(workspace, member))
     set_class(workspace, first[10], None)
     set_class(workspace, first[11], "never seen")
-    trained.arrive(trained.later[0])
+    scored.arrive(scored.later[0])
     done = run_scoring(workspace)
     assert done.corrected == 12
     assert done.run.n_calibration == len(first) - 2
     said = "10 calibration nodes count with a class that was corrected"
     assert any(said in note for note in done.run.notes)
     assert run_scoring(workspace).corrected == 0  # noticed once
-    now = {one.node_key: one.class_index for one in calibration(workspace)}
-    assert all(now[one.node_key] != one.class_index for one in first[:10])
+    now = {member.node_key: member.class_index for member in calibration(workspace)}
+    assert all(now[member.node_key] != member.class_index for member in first[:10])
     assert not {first[10].node_key, first[11].node_key} & set(now)
     assert recorded(workspace) == first  # the members stay as they were recorded
     assert computed(workspace, done.seq, calibration(workspace)) == payloads(workspace, done.seq)
@@ -114,9 +109,10 @@ def test_a_corrected_class_counts_from_then_on_as_a_recorded_correction(trained)
     assert len(shown) == 12
 
 
+@both_forms
 @sqlite
-def test_a_class_that_is_put_back_counts_again(trained):
-    workspace = trained.workspace
+def test_a_class_that_is_put_back_counts_again(scored):
+    workspace = scored.workspace
     member = recorded(workspace)[3]
     _, classes = version_and_classes(workspace)
     for name, inside in ((None, False), (classes[member.class_index], True)):
@@ -127,8 +123,8 @@ def test_a_class_that_is_put_back_counts_again(trained):
 
 
 @sqlite
-def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(trained):
-    workspace = trained.workspace
+def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(scored):
+    workspace = scored.workspace
     engine = workspace.settings.engine.model_copy(update={"check_nodes": 10})
     settings = workspace.settings.model_copy(update={"engine": engine})
     small = Workspace(settings, workspace.mapping, workspace.graph, workspace.store)
@@ -137,9 +133,9 @@ def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(trained
     run_scoring(small)
     for member in known:
         set_class(workspace, member, other_class(workspace, member))
-    found = [run_scoring(small).corrected for _ in range(runs)]
-    assert sum(found) == len(known)
-    assert max(found) <= 10
+    corrected = [run_scoring(small).corrected for _ in range(runs)]
+    assert sum(corrected) == len(known)
+    assert max(corrected) <= 10
     set_class(workspace, known[0], None)
     set_class(workspace, known[-1], None)
     assert run_audit(small).corrected == 2
@@ -147,8 +143,8 @@ def test_runs_compare_calibration_nodes_in_turn_and_an_audit_all_of_them(trained
 
 
 @sqlite
-def test_reconcile_shows_corrections_and_records_them_with_repair(trained):
-    workspace = trained.workspace
+def test_reconcile_shows_corrections_and_records_them_with_repair(scored):
+    workspace = scored.workspace
     set_class(workspace, recorded(workspace)[0], None)
     shown = run_reconcile(workspace, repair=False)
     assert (shown.corrected, shown.clean) == (1, False)
@@ -158,24 +154,25 @@ def test_reconcile_shows_corrections_and_records_them_with_repair(trained):
 
 
 @sqlite
-def test_without_any_class_left_a_run_says_so(trained):
-    workspace = trained.workspace
+def test_without_any_class_left_a_run_says_so(scored):
+    workspace = scored.workspace
     for member in recorded(workspace):
         set_class(workspace, member, None)
-    trained.arrive(trained.later[0])
+    scored.arrive(scored.later[0])
     with pytest.raises(ModelError, match="none of the model's calibration nodes"):
         run_scoring(workspace)
 
 
+@both_forms
 @sqlite
-def test_a_new_node_with_a_calibration_key_does_not_inherit_its_class_and_gets_a_set(trained):
-    workspace = trained.workspace
+def test_a_new_node_with_a_calibration_key_does_not_inherit_its_class_and_gets_a_set(scored):
+    workspace = scored.workspace
     member, kept = recorded(workspace)[:2]
     reuse(workspace, member)
-    trained.arrive(trained.later[0])
+    scored.arrive(scored.later[0])
     done = run_scoring(workspace)
     assert done.corrected == 1
-    inside = {one.node_key for one in calibration(workspace)}
+    inside = {other.node_key for other in calibration(workspace)}
     assert (member.node_key in inside, kept.node_key in inside) == (False, True)
     assert member.node_key in payloads(workspace, done.seq)
     newest = corrections.newest_corrections(
@@ -187,9 +184,9 @@ def test_a_new_node_with_a_calibration_key_does_not_inherit_its_class_and_gets_a
 
 
 @sqlite
-def test_without_the_recorded_time_the_new_node_would_be_taken_for_the_old_one(trained):
+def test_without_the_recorded_time_the_new_node_would_be_taken_for_the_old_one(scored):
     """The negative control, and what a model of an older version does: no time is on record."""
-    workspace = trained.workspace
+    workspace = scored.workspace
     member = recorded(workspace)[0]
     with workspace.store.transaction() as connection:
         connection.execute(update(tables.member).values(created_ns=None))
@@ -197,17 +194,17 @@ def test_without_the_recorded_time_the_new_node_would_be_taken_for_the_old_one(t
     reuse(workspace, member)
     set_class(workspace, member, classes[member.class_index])
     assert find_all(workspace)[1] == []
-    assert member.node_key in {one.node_key for one in calibration(workspace)}
+    assert member.node_key in {other.node_key for other in calibration(workspace)}
 
 
 def reuse(workspace, member):
     """Delete a calibration node and let another one come with its key, without a class."""
-    mapping = workspace.mapping
+    mapping, node = workspace.mapping, workspace.mapping.classified
     key = decode_key(member.node_key)
     workspace.graph.run(
-        f"MATCH (n:{mapping.label} {{{mapping.key}: $key}}) WITH n, properties(n) AS all "
-        f"DETACH DELETE n CREATE (m:{mapping.label}) SET m = all, "
-        f"m.{mapping.created_at} = datetime.realtime() REMOVE m.{mapping.class_property}",
+        f"MATCH (n:{node.label} {{{node.key}: $key}}) WITH n, properties(n) AS all "
+        f"DETACH DELETE n CREATE (m:{node.label}) SET m = all, "
+        f"m.{node.created_at} = datetime.realtime() REMOVE m.{mapping.class_property}",
         key=key,
     )
 
@@ -232,8 +229,8 @@ EDITS = {
 }  # fmt: skip
 
 
-def test_every_edit_of_a_correction_is_found_and_stops_a_run(trained):
-    workspace = trained.workspace
+def test_every_edit_of_a_correction_is_found_and_stops_a_run(scored):
+    workspace = scored.workspace
     member = recorded(workspace)[0]
     set_class(workspace, member, other_class(workspace, member))
     run_audit(workspace)
@@ -247,7 +244,7 @@ def test_every_edit_of_a_correction_is_found_and_stops_a_run(trained):
         with workspace.store.transaction() as connection:
             edit(connection)
         problems = run_verification(workspace).problems
-        assert any("correction of" in one or "member of" in one for one in problems), name
+        assert any("correction of" in text or "member of" in text for text in problems), name
         with pytest.raises(StoreError, match=r"corrected classes|members of model"):
             run_scoring(workspace)
         with workspace.store.transaction() as connection:  # put it back

@@ -11,13 +11,15 @@ import urllib.request
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 COMMAND = [sys.executable, "-c", "from ringfence.jobs.cli.app import main; main()"]
 OPEN = re.compile(r"The dashboard is open at (http://127\.0\.0\.1:\d+/)\s")
 
 
-def read_until(terminal, process, found, seconds):
-    """What the process has written by the time `found` matches it, or it has ended."""
-    text, end = "", time.monotonic() + seconds
+def read_until(terminal, process, pattern):
+    """What the process has written by the time `pattern` matches it, or it has ended."""
+    text, end = "", time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < end:
         if select.select([terminal], [], [], 0.5)[0]:
             try:
@@ -26,7 +28,7 @@ def read_until(terminal, process, found, seconds):
                 return text
         elif process.poll() is not None:
             return text
-        if found.search(text):
+        if pattern.search(text):
             return text
     return text
 
@@ -44,14 +46,14 @@ def test_on_a_terminal_the_demo_stays_open_until_ctrl_c(tmp_path):
     )  # fmt: skip
     os.close(theirs)
     try:
-        said = read_until(ours, process, OPEN, 300)
+        said = read_until(ours, process, OPEN)
         assert OPEN.search(said), said[-2000:]
         url = OPEN.search(said)[1]
-        with urllib.request.urlopen(url, timeout=30) as answer:
+        with urllib.request.urlopen(url, timeout=PATIENCE_SECONDS) as answer:
             assert "<h1>Today</h1>" in answer.read().decode()
         os.write(ours, b"\x03")
-        rest = read_until(ours, process, re.compile("(?!)"), 60)
-        assert process.wait(60) == 0
+        rest = read_until(ours, process, re.compile("(?!)"))
+        assert process.wait(PATIENCE_SECONDS) == 0
         assert "Closing Neo4j." in rest
         assert "Traceback" not in rest
         assert "starting Neo4j" not in rest  # the bar of the start has ended with the start

@@ -17,6 +17,7 @@ from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from tests.end_to_end.rows_left import rows_left
 from tests.end_to_end.test_typed import ORDERS, make
+from tests.patience import PATIENCE_SECONDS
 from tests.stores import open_at, sqlite
 
 __all__ = ["make"]
@@ -52,7 +53,7 @@ class OnRay:
     def type(self, config, *arguments):
         """What a command of the copy prints as JSON."""
         secret = self.settings.neo4j.password.get_secret_value()
-        own = {
+        variables = {
             "NEO4J_USER": self.settings.neo4j.user, "NEO4J_PASSWORD": secret,
             "AUDIT_URL": self.url, "ENGINE_FOLDER": str(self.folder / "kept"),
             "ENGINE_KIND": "ray", "ENGINE_PARTITIONS": "2", "ENGINE_OBJECT_STORE_MB": "80",
@@ -60,27 +61,26 @@ class OnRay:
         line = [sys.executable, "-W", "ignore", "-m", "ringfence", *arguments]
         done = subprocess.run(
             [*line, "--json", "--config", str(config)],
-            env=os.environ | {f"RINGFENCE_{name}": value for name, value in own.items()},
-            capture_output=True, text=True, timeout=300,
+            env=os.environ | {f"RINGFENCE_{name}": value for name, value in variables.items()},
+            capture_output=True, text=True, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return json.loads(done.stdout)
 
 
 @sqlite
-def test_scores_on_ray_are_the_rows_of_one_machine(grown, tmp_path):
-    workspace, config = grown.workspace, tmp_path / "ringfence.toml"
-    run_training(workspace)
+def test_scores_on_ray_are_the_rows_of_one_machine(trained, tmp_path):
+    workspace, config = trained.workspace, tmp_path / "ringfence.toml"
     on_ray = OnRay(workspace.settings, tmp_path / "ray")
     run_scoring(workspace)
-    grown.arrive(grown.later[0])
+    trained.arrive(trained.later[0])
     run_scoring(workspace)
     local = rows_left(workspace.store, workspace.graph)
-    workspace.graph.run(FORGET, new=grown.later[0].nodes.tolist())
+    workspace.graph.run(FORGET, new=trained.later[0].nodes.tolist())
 
     first = on_ray.type(config, "score")
     assert first["run"]["notes"][0].startswith("forward pass over 2 partitions (ray)")
-    grown.arrive(grown.later[0])
+    trained.arrive(trained.later[0])
     second = on_ray.type(config, "score")
     assert second["run"]["notes"][0].startswith("forward pass over 2 partitions (ray)")
     store = open_at(on_ray.url)
@@ -90,7 +90,7 @@ def test_scores_on_ray_are_the_rows_of_one_machine(grown, tmp_path):
 
     kept = on_ray.type(config, "partition")
     assert (kept["kept"], kept["nodes"], len(kept["workers"])) == (True, 400, 2)
-    assert sum(one["rows"] for one in kept["workers"]) == 400
+    assert sum(worker["rows"] for worker in kept["workers"]) == 400
     assert 0 < kept["cut"] < 1
     four = on_ray.type(config, "partition", "--parts", "4", "--anew", "--write")
     assert (four["kept"], four["written"], len(four["workers"])) == (False, True, 4)
@@ -118,4 +118,4 @@ def test_scores_of_several_labels_on_ray_are_the_rows_of_one_machine(graph, make
     store.close()
     kept = on_ray.type(config, "partition")
     assert kept["kept"]
-    assert sum(one["rows"] for one in kept["workers"]) == kept["nodes"]
+    assert sum(worker["rows"] for worker in kept["workers"]) == kept["nodes"]

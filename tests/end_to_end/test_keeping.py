@@ -8,23 +8,21 @@ from sqlalchemy import select, text, update
 
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.store import tables
+from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
+from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.scoring.due import EVALUATION_TIME
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from ringfence.models.hashing import uniforms
+from tests.forms import both_forms
 from tests.stores import postgresql_later, two_at_once
 
 pytestmark = postgresql_later
-
-
-@pytest.fixture
-def scored(grown):
-    run_training(grown.workspace)
-    run_scoring(grown.workspace)
-    return grown
 
 
 def sets(workspace):
@@ -37,12 +35,13 @@ def sets(workspace):
     return [row.data() for row in rows]
 
 
+@both_forms
 def test_a_sound_project_has_nothing_to_reconcile_or_to_report(scored):
     assert run_reconcile(scored.workspace, repair=False).clean
-    found = run_verification(scored.workspace)
-    assert found.problems == ()
-    assert found.anchored == found.entries == 3  # trained, decided, applied
-    assert found.predictions > 100
+    verified = run_verification(scored.workspace)
+    assert verified.problems == ()
+    assert verified.anchored == verified.entries == 3  # trained, decided, applied
+    assert verified.predictions > 100
 
 
 DAMAGE = {
@@ -94,6 +93,7 @@ def test_damage_in_the_graph_is_shown_and_repaired_from_sql(scored, case):
     assert run_verification(workspace).problems == ()
 
 
+@both_forms
 def test_a_deleted_node_keeps_its_prediction_marked(scored):
     workspace = scored.workspace
     (gone,) = workspace.graph.read("MATCH (n:Account)-[:EVALUATED]->() RETURN n.id AS id LIMIT 1")
@@ -110,6 +110,7 @@ def test_a_deleted_node_keeps_its_prediction_marked(scored):
     assert row.in_graph in (False, 0)
 
 
+@both_forms
 def test_a_changed_node_is_noticed(scored):
     workspace = scored.workspace
     workspace.graph.run(
@@ -164,24 +165,25 @@ def test_a_rewritten_or_truncated_chain_is_found_by_its_anchor(scored):
     assert any("rewritten" in problem for problem in run_verification(workspace).problems)
 
 
+@both_forms
 def test_a_later_evaluation_is_kept_apart_and_promises_nothing(scored):
     workspace = scored.workspace
     with workspace.store.reading() as connection:
         before = connection.execute(select(tables.prediction)).all()
-    one = before[0].node_key.removeprefix("i:")
-    report = run_rescoring(workspace, [one], "the customer appealed")
+    key = before[0].node_key.removeprefix("i:")
+    report = run_rescoring(workspace, [key], "the customer appealed")
     assert report.guarantee.startswith("no guarantee")
-    assert list(report.sets) == [f"i:{one}"]
+    assert list(report.sets) == [f"i:{key}"]
     with workspace.store.reading() as connection:
         assert connection.execute(select(tables.prediction)).all() == before
         rescored = connection.execute(select(tables.rescore)).all()
     assert [(row.node_key, row.reason) for row in rescored] == [
-        (f"i:{one}", "the customer appealed")
+        (f"i:{key}", "the customer appealed")
     ]
     assert run_audit(workspace).total.evaluated == len(before)
     assert run_verification(workspace).problems == ()
     with pytest.raises(ConfigError, match="no reason"):
-        run_rescoring(workspace, [one], " ")
+        run_rescoring(workspace, [key], " ")
     with pytest.raises(GraphError, match="no node with the key"):
         run_rescoring(workspace, ["nobody"], "why not")
 
@@ -201,6 +203,34 @@ def test_after_a_delay_nodes_wait_until_they_are_old_enough(grown):
         workspace.graph.run("MATCH (n:Account) SET n.created_at = n.created_at - duration('PT2H')")
         run_reconcile(workspace, repair=True)  # a changed time is seen by a whole read
         assert run_scoring(workspace).evaluated == unlabelled
+
+
+@both_forms
+def test_at_random_ages_each_node_waits_for_its_own(grown):
+    """Run after run evaluates those whose time has come; nobody twice, nobody never."""
+    hours = 2.0
+    with open_workspace(
+        changed(grown.workspace, evaluate="random", delay_hours=hours)
+    ) as workspace:
+        run_training(workspace)
+        unlabelled = int((~grown.labelled[grown.first.nodes]).sum())
+        manifest = json.loads(active_manifest(workspace.store, workspace.project))
+        assert "at a random age of its own of at most 2:00:00" in manifest["evaluation"]["words"]
+        seed = node_seed(workspace.settings, manifest)
+        evaluated = [run_scoring(workspace).evaluated]
+        for _ in range(4):
+            shift = "SET n.created_at = n.created_at - duration('PT30M')"
+            workspace.graph.run(f"MATCH (n:Account) {shift}")
+            run_reconcile(workspace, repair=True)  # a changed time is seen by a whole read
+            evaluated.append(run_scoring(workspace).evaluated)
+        assert sum(evaluated) == unlabelled
+        with workspace.store.reading() as connection:
+            rows = connection.execute(text("SELECT node_key, seq FROM prediction")).all()
+        u = uniforms([row.node_key for row in rows], seed, EVALUATION_TIME)
+        mean = {seq: u[[row.seq == seq for row in rows]].mean() for seq in {r.seq for r in rows}}
+        assert sorted(mean, key=mean.get) == sorted(mean)  # smaller numbers come first
+        assert len(mean) >= 4
+        assert max(evaluated) < 0.5 * unlabelled
 
 
 def test_at_a_date_everybody_waits_for_it(grown):

@@ -25,6 +25,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.forms import typed_as_well
 from tests.stores import postgresql_later
 
 SETS = """
@@ -53,6 +54,7 @@ def projected(workspace):
             for row in rows}  # fmt: skip
 
 
+@typed_as_well
 def test_a_new_node_has_its_set_in_cypher_and_its_row_in_sql(grown):
     workspace = grown.workspace
     trained = run_training(workspace)
@@ -80,9 +82,8 @@ def test_a_new_node_has_its_set_in_cypher_and_its_row_in_sql(grown):
 
 
 @postgresql_later
-def test_every_run_stores_all_three_thresholds(grown):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_every_run_stores_all_three_thresholds(trained):
+    workspace = trained.workspace
     report = run_scoring(workspace)
     row = last_run(workspace)
     assert row.state == "applied"
@@ -90,15 +91,16 @@ def test_every_run_stores_all_three_thresholds(grown):
     assert len({row.threshold_node, row.threshold_edge, row.threshold_naive}) == 3
     assert report.run.threshold_naive == row.threshold_naive
     assert row.n_calibration == row.effective_calibration
-    naive = [sum(score >= row.threshold_naive for score in json.loads(one.scores))
-             for one in stored(workspace)]  # fmt: skip
+    naive = [
+        sum(score >= row.threshold_naive for score in json.loads(prediction.scores))
+        for prediction in stored(workspace)
+    ]
     assert row.mean_size_naive == pytest.approx(sum(naive) / len(naive))
 
 
-def test_a_node_is_evaluated_once_and_a_second_run_finds_nothing(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+@typed_as_well
+def test_a_node_is_evaluated_once_and_a_second_run_finds_nothing(scored):
+    workspace = scored.workspace
     before = stored(workspace)
     again = run_scoring(workspace)
     assert (again.seq, again.evaluated) == (None, 0)
@@ -107,22 +109,22 @@ def test_a_node_is_evaluated_once_and_a_second_run_finds_nothing(grown):
     assert stored(workspace) == before
 
 
-def test_the_primary_key_refuses_a_second_look(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_the_primary_key_refuses_a_second_look(scored):
+    workspace = scored.workspace
     first = runs.one_run(workspace.store, workspace.project, 1)
     facts = RunFacts(**{field.name: getattr(first, field.name) for field in fields(RunFacts)})
-    one = stored(workspace)[0]
-    twice = Prediction(one.node_key, (), (0.0,) * 5, (0.0,) * 5, 1)
+    evaluated = stored(workspace)[0]
+    twice = Prediction(evaluated.node_key, (), (0.0,) * 5, (0.0,) * 5, 1)
     with workspace.writer() as writer, pytest.raises(Exception, match=r"(?i)unique"):
         runs.decide(writer, runs.Decision(facts, [twice], []))
     assert last_run(workspace).seq == 1  # the whole decision was rolled back
 
 
-def test_a_run_that_was_decided_but_not_applied_is_replayed_and_not_recomputed(grown, monkeypatch):
-    workspace = grown.workspace
-    run_training(workspace)
+@typed_as_well
+def test_a_run_that_was_decided_but_not_applied_is_replayed_and_not_recomputed(
+    trained, monkeypatch
+):
+    workspace = trained.workspace
 
     def crash(*_args):
         raise KeyboardInterrupt
@@ -135,7 +137,7 @@ def test_a_run_that_was_decided_but_not_applied_is_replayed_and_not_recomputed(g
     decided = stored(workspace)
     assert projected(workspace) == {}
 
-    grown.arrive(grown.later[0])  # the graph has grown since: recomputing would change the sets
+    trained.arrive(trained.later[0])  # the graph has grown since: recomputing would change the sets
     report = run_scoring(workspace)
     assert report.recovered == (1,)
     assert report.evaluated == 100
@@ -147,10 +149,8 @@ def test_a_run_that_was_decided_but_not_applied_is_replayed_and_not_recomputed(g
         assert (seq, size) == (1, row.size)
 
 
-def test_applying_twice_changes_nothing(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_applying_twice_changes_nothing(scored):
+    workspace = scored.workspace
     before = projected(workspace)
     with workspace.store.transaction() as connection:
         connection.execute(update(tables.run).values(state="decided"))
@@ -158,22 +158,21 @@ def test_applying_twice_changes_nothing(grown):
     assert projected(workspace) == before
 
 
-def test_a_late_class_updates_the_run_that_predicted_it(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
-    unlabelled = grown.first.nodes[~grown.labelled[grown.first.nodes]]
+@typed_as_well
+def test_a_late_class_updates_the_run_that_predicted_it(scored):
+    workspace = scored.workspace
+    unlabelled = scored.first.nodes[~scored.labelled[scored.first.nodes]]
     nothing = run_audit(workspace)
     assert [row.verdict for row in nothing.rows] == ["not enough known yet"] * 2
 
-    grown.arrive(grown.later[0])
+    scored.arrive(scored.later[0])
     run_scoring(workspace)
-    grown.reveal(unlabelled)
+    scored.reveal(unlabelled)
     report = run_audit(workspace)
     assert report.newly_known == len(unlabelled)
     by_run = {row.seq: row for row in report.rows if row.slice == "run"}
     assert (by_run[1].known, by_run[2].known) == (len(unlabelled), 0)
-    truth = {encode_key(int(i)): grown.sample.classes[grown.sample.y[i]] for i in unlabelled}
+    truth = {encode_key(int(i)): scored.sample.classes[scored.sample.y[i]] for i in unlabelled}
     hits = [truth[row.node_key] in json.loads(row.classes)
             for row in stored(workspace) if row.seq == 1]  # fmt: skip
     assert by_run[1].covered == sum(hits)
@@ -189,10 +188,8 @@ def test_a_late_class_updates_the_run_that_predicted_it(grown):
 
 
 @postgresql_later
-def test_a_class_never_seen_in_training_counts_as_missed(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_class_never_seen_in_training_counts_as_missed(scored):
+    workspace = scored.workspace
     workspace.graph.run("MATCH (n:Account)-[:EVALUATED]->() SET n.kind = 'unheard of'")
     report = run_audit(workspace)
     assert report.total.known == report.total.evaluated
@@ -223,12 +220,12 @@ def test_under_edge_ex_an_isolated_node_waits_for_its_first_neighbour(grown):
         )
         report = run_scoring(workspace)
         assert report.waiting <= isolated
-        row = last_run(workspace)
-        assert row.rule == "EdgeEx"
-        assert row.threshold == row.threshold_edge
-        assert row.effective_calibration < row.n_calibration
-        (evaluated,) = [one for one in stored(workspace) if one.node_key == "i:9001"]
-        assert (evaluated.seq, evaluated.degree) == (row.seq, 1)
+        run = last_run(workspace)
+        assert run.rule == "EdgeEx"
+        assert run.threshold == run.threshold_edge
+        assert run.effective_calibration < run.n_calibration
+        (evaluated,) = [row for row in stored(workspace) if row.node_key == "i:9001"]
+        assert (evaluated.seq, evaluated.degree) == (run.seq, 1)
 
 
 @postgresql_later
@@ -247,10 +244,8 @@ def test_too_few_calibration_nodes_give_full_sets_and_say_so(grown):
 
 
 @postgresql_later
-def test_a_node_whose_class_is_known_on_arrival_needs_no_prediction(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_node_whose_class_is_known_on_arrival_needs_no_prediction(scored):
+    workspace = scored.workspace
     workspace.graph.run(
         "MATCH (o:Account) WITH o LIMIT 1 CREATE (:Account {id: 9002, features: o.features, "
         "kind: 'retail', created_at: datetime.realtime()})"
@@ -266,10 +261,9 @@ def test_scoring_without_a_model_says_what_to_type(grown):
 
 
 @postgresql_later
-def test_a_tampered_weights_file_is_refused(grown):
-    workspace = grown.workspace
-    version = run_training(workspace).version
-    path = workspace.models / version / "weights.safetensors"
+def test_a_tampered_weights_file_is_refused(trained):
+    workspace = trained.workspace
+    (path,) = workspace.models.glob("*/weights.safetensors")
     path.write_bytes(path.read_bytes()[:-1] + b"\x00")
     with pytest.raises(ModelError, match="hash differs"):
         run_scoring(workspace)
@@ -282,17 +276,16 @@ def test_a_graph_without_labelled_nodes_is_refused(grown):
         run_training(grown.workspace)
 
 
-def test_only_one_process_works_on_a_project(grown):
-    workspace = grown.workspace
-    with workspace.writer(), pytest.raises(LeaseHeld, match="is working on project"):
-        run_training(workspace)
-    run_training(workspace)  # released again
+def test_only_one_process_works_on_a_project(trained):
+    workspace = trained.workspace
+    for work in (run_training, run_scoring):
+        with workspace.writer(), pytest.raises(LeaseHeld, match="is working on project"):
+            work(workspace)
+    assert run_scoring(workspace).seq == 1  # released again
 
 
-def test_a_store_older_than_the_graph_is_refused(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_store_older_than_the_graph_is_refused(scored):
+    workspace = scored.workspace
     with workspace.store.transaction() as connection:  # as if restored from an old backup
         connection.execute(update(tables.lease).values(token=0))
     with pytest.raises(StoreError, match="older than the graph"):
@@ -305,10 +298,8 @@ def test_without_migrations_nothing_runs(settings):
         run_scoring(workspace)
 
 
-def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(scored):
+    workspace = scored.workspace
     run_audit(workspace)
     with workspace.writer() as writer, workspace.store.transaction() as connection:
         kinds = [
@@ -321,10 +312,16 @@ def test_the_chain_covers_training_runs_and_audits_and_finds_an_edit(grown):
 
 
 @postgresql_later
-def test_the_same_seed_gives_the_same_model_and_sets(grown):
-    workspace = grown.workspace
-    one, two = run_training(workspace), run_training(workspace)
-    assert one.version.split("-")[1] == two.version.split("-")[1]
+def test_the_same_seed_gives_the_same_model_and_sets(trained):
+    workspace = trained.workspace
+    (first,) = workspace.models.iterdir()
+    second = run_training(workspace).version
+    assert first.name != second
+    assert first.name.split("-")[1] == second.split("-")[1]
+
+
+WHEN_MADE = "MATCH (n:Account) RETURN collect([n.id, n.created_at]) AS made"
+AS_IT_WAS_MADE = "UNWIND $made AS of MATCH (n:Account {id: of[0]}) SET n.created_at = of[1]"
 
 
 def weights_digest(workspace, **settings):
@@ -339,11 +336,13 @@ def test_the_order_in_which_nodes_are_read_does_not_change_the_weights(grown, ba
     workspace, first = grown.workspace, grown.first
     nodes = first.nodes
     first_read = weights_digest(workspace, batch_size=batch_size)
+    (made,) = workspace.graph.read(WHEN_MADE)
     bulk.delete_all_nodes(workspace.graph)
     shuffled = np.random.default_rng(1).permutation(nodes)
     load_batch(
         workspace.graph, grown.sample, replace(first, nodes=shuffled), grown.labelled, lambda *_: 0
     )
+    workspace.graph.run(AS_IT_WAS_MADE, made=made["made"])  # the latest nodes end training
     migrate.migrate_graph(workspace.graph)
     assert weights_digest(workspace, batch_size=batch_size) == first_read
     reordered = mirrors.load(workspace.mirror, mirror_identity(workspace.graph, workspace.mapping))
@@ -351,13 +350,12 @@ def test_the_order_in_which_nodes_are_read_does_not_change_the_weights(grown, ba
 
 
 @postgresql_later
-def test_naive_scores_do_not_move_while_the_graph_grows(grown):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_naive_scores_do_not_move_while_the_graph_grows(trained):
+    workspace = trained.workspace
     thresholds = []
-    for batch in [None, *grown.later]:
+    for batch in [None, *trained.later]:
         if batch is not None:
-            grown.arrive(batch)
+            trained.arrive(batch)
         thresholds.append(run_scoring(workspace).run)
     assert len({run.threshold_naive for run in thresholds}) == 1
     assert len({run.threshold_node for run in thresholds}) == 3
@@ -371,9 +369,8 @@ def with_settings(workspace, section, **values):
 
 
 @postgresql_later
-def test_drift_weights_are_used_and_recorded_with_the_run(grown):
-    plain = grown.workspace
-    run_training(plain)
+def test_drift_weights_are_used_and_recorded_with_the_run(trained):
+    plain = trained.workspace
     with open_workspace(
         with_settings(plain, "conformal", drift_half_life_days=0.00001, calibration_set="growing")
     ) as workspace:
@@ -381,6 +378,14 @@ def test_drift_weights_are_used_and_recorded_with_the_run(grown):
         row = last_run(workspace)
         assert row.effective_calibration < row.n_calibration
         assert any("count half after 1e-05 days" in note for note in report.run.notes)
+        assert any("drift costs the promise at most" in note for note in report.run.notes)
+    shifted = {"drift_half_life_days": 30.0, "calibration_set": "growing", "weights": "shift"}
+    with open_workspace(with_settings(plain, "conformal", **shifted)) as workspace:
+        run_training(workspace, promote="weights by degree and age: no theorem")
+        trained.arrive(trained.later[0])
+        notes = run_scoring(workspace).run.notes
+        assert any("count half after 30 days" in note for note in notes)
+        assert not any("drift costs the promise" in note for note in notes)
 
 
 @postgresql_later

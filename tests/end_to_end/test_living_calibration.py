@@ -9,6 +9,7 @@ from ringfence.connector.errors import ConfigError, StoreError
 from ringfence.connector.store import runs, tables
 from ringfence.connector.store.models import members
 from ringfence.connector.store.predictions import evaluated_keys
+from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
@@ -55,15 +56,31 @@ def joined_rows(workspace):
         return connection.execute(select(tables.joined)).all()
 
 
+def _true_p_values(workspace, seq):
+    """p-values of the true classes of a run's nodes; every class of it became known at once."""
+    classes = ProjectQueries(workspace.store, workspace.project).models()[-1].classes
+    with workspace.store.reading() as connection:
+        rows = connection.execute(select(tables.prediction).where(tables.prediction.c.seq == seq))
+        return [json.loads(row.p_values)[classes.index(row.label)] for row in rows if row.label]
+
+
 def _require_recorded_levels(workspace, reports):
-    """Each run compares p-values with the level that the misses on record give."""
+    """Each run compares p-values with the level that the misses on record give, judged that day."""
     level = 0.1
     for report in reports:
         recorded = report.run.levels
         for answer in recorded["answered"]:
-            level += 0.05 * (0.1 - answer["missed"][0] / answer["known"])
+            p_true = _true_p_values(workspace, answer["run"])
+            assert len(p_true) == answer["known"]
+            level += 0.05 * (0.1 - sum(p <= level for p in p_true) / len(p_true))
         assert recorded["used"][0] == pytest.approx(level)
         assert report.run.level == recorded["used"][0]
+        assert recorded["settled"]["words"] == [
+            note for note in report.run.notes if note in recorded["settled"]["words"]
+        ]
+    assert recorded["settled"]["delay"] == 2
+    assert any("classes usually come 2 runs late; the level answers runs up to run 5" in note
+               for note in reports[-1].run.notes)  # fmt: skip
     assert recorded["adaptive"][0]["answered"] > 1
     assert level != 0.1
     with workspace.store.reading() as connection:
@@ -84,7 +101,7 @@ def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grow
         reports = play(grown, workspace)
         sizes = [report.run.n_calibration for report in reports]
         rows = joined_rows(workspace)
-        assert sizes[0] == sizes[4] < sizes[5] < sizes[6]
+        assert sizes[0] == sizes[2] < sizes[3] < sizes[6]  # the second run is known whole by then
         assert len({row.node_key for row in rows}) == len(rows) == sizes[6] - sizes[0]
         assert all(row.seq > row.evaluated_seq + 1 for row in rows)
         assert any("joined by this run" in note for note in reports[-1].run.notes)
@@ -118,9 +135,8 @@ def test_a_frozen_set_stays_that_of_the_training(grown):
         ({"rule": "EdgeEx", "calibration_set": "window"}, "ends of sampled edges"),
     ],
 )
-def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(grown, given, reason):
-    run_training(grown.workspace)
-    with open_workspace(with_conformal(grown.workspace, **given)) as workspace:
+def test_a_way_to_calibrate_that_breaks_the_promise_is_refused(trained, given, reason):
+    with open_workspace(with_conformal(trained.workspace, **given)) as workspace:
         with pytest.raises(ConfigError, match=reason):
             run_scoring(workspace)
         assert runs.next_seq(workspace.store, workspace.project) == 1
@@ -151,7 +167,7 @@ def test_versions_calibrate_with_what_other_versions_evaluated(grown):
         assert any("evaluated by another version" in note for note in back[-1].run.notes)
         learnt = {one.node_key for one in members(workspace.store, workspace.project, second)}
         assert not learnt & {row.node_key for row in rows if row.version == second}
-        _require_own_level(by_first, by_second, back)
+        _require_own_level(workspace, by_first, by_second, back)
         keys = evaluated_keys(workspace.store, workspace.project)
         assert (
             len(keys)
@@ -171,7 +187,7 @@ def test_versions_calibrate_with_what_other_versions_evaluated(grown):
         assert any("train nodes of its training" in p for p in run_verification(workspace).problems)
 
 
-def _require_own_level(by_first, by_second, back):
+def _require_own_level(workspace, by_first, by_second, back):
     """A version's level begins at alpha, answers for its own runs, and comes back with it."""
     assert by_second[0].run.levels["used"] == [0.1]
     own = {report.seq for report in [*by_first, *back]}
@@ -179,7 +195,8 @@ def _require_own_level(by_first, by_second, back):
     for report in back:
         for answer in report.run.levels["answered"]:
             assert answer["run"] in own
-            level += 0.05 * (0.1 - answer["missed"][0] / answer["known"])
+            p_true = _true_p_values(workspace, answer["run"])
+            level += 0.05 * (0.1 - sum(p <= level for p in p_true) / len(p_true))
         assert report.run.levels["used"][0] == pytest.approx(level)
     of_second = {report.seq for report in by_second}
     answers = [answer["run"] for report in by_second for answer in report.run.levels["answered"]]

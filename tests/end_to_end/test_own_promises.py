@@ -124,19 +124,18 @@ def test_groups_are_calibrated_apart_and_one_never_seen_gets_full_sets(grown):
     ],
 )
 def test_a_promise_that_cannot_be_read_is_refused_before_training_and_before_scoring(
-    grown, given, reason
+    trained, given, reason
 ):
-    run_training(grown.workspace)
-    with open_workspace(with_conformal(grown.workspace, **given)) as workspace:
+    with open_workspace(with_conformal(trained.workspace, **given)) as workspace:
         for work in (run_training, run_scoring):
             with pytest.raises(ConfigError, match=reason):
                 work(workspace)
         found = check_model(workspace.store, workspace.settings)
         assert any(one.level == "error" and re.search(reason, one.text) for one in found)
         assert runs.next_seq(workspace.store, "test") == 1
-    run_scoring(grown.workspace)
+    run_scoring(trained.workspace)
     with (  # nobody is due any more: a promise that can't be read is still said
-        open_workspace(with_conformal(grown.workspace, **given)) as workspace,
+        open_workspace(with_conformal(trained.workspace, **given)) as workspace,
         pytest.raises(ConfigError, match=reason),
     ):
         run_scoring(workspace)
@@ -152,11 +151,10 @@ def test_calibration_with_more_of_the_rare_classes_is_no_base_for_a_promise_to_a
         run_scoring(workspace)
 
 
-def test_what_a_promise_to_a_class_costs_is_shown_before_it_is_chosen(grown, tmp_path, capsys):
-    run_training(grown.workspace)
-    found = run_trade_off(grown.workspace, "retail")
-    members = rows_of(grown.workspace, tables.member, version=found.model)
-    place = class_names(grown.workspace.store, "test")[found.model].index("retail")
+def test_what_a_promise_to_a_class_costs_is_shown_before_it_is_chosen(trained, tmp_path, capsys):
+    found = run_trade_off(trained.workspace, "retail")
+    members = rows_of(trained.workspace, tables.member, version=found.model)
+    place = class_names(trained.workspace.store, "test")[found.model].index("retail")
     own = [row for row in members if row.class_index == place]
     assert found.calibration == sum(row.role == "calibration" for row in own)
     assert found.of_class == sum(row.role == "validation" for row in own)
@@ -169,4 +167,4 @@ def test_what_a_promise_to_a_class_costs_is_shown_before_it_is_chosen(grown, tmp
     assert "miss at most" in capsys.readouterr().out
     assert "<svg" in draw(class_trade_off(found.class_, found.rows))
     with pytest.raises(ConfigError, match="no class of the model"):
-        run_trade_off(grown.workspace, "mole")
+        run_trade_off(trained.workspace, "mole")

@@ -1,6 +1,5 @@
 """What a crash, a freeze or an old backup leaves behind, one case each; tests/faults has all."""
 
-import time
 from datetime import UTC, datetime
 
 import pytest
@@ -16,9 +15,10 @@ from ringfence.connector.store.engine import open_store
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
-from ringfence.jobs.scoring import evaluate
+from ringfence.jobs.scoring import decision
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
+from tests.forms import both_forms, typed_as_well
+from tests.patience import wait_until
 from tests.stores import sqlite
 
 COVERAGES = """
@@ -27,12 +27,11 @@ RETURN a.seq AS seq, a.slice AS slice, a.known AS known, a.covered AS covered
 """
 
 
-def test_an_audit_that_died_between_the_stores_is_made_good_by_the_next(grown, monkeypatch):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+@typed_as_well
+def test_an_audit_that_died_between_the_stores_is_made_good_by_the_next(scored, monkeypatch):
+    workspace = scored.workspace
     run_audit(workspace)
-    grown.reveal(grown.first.nodes[~grown.labelled[grown.first.nodes]])
+    scored.reveal(scored.first.nodes[~scored.labelled[scored.first.nodes]])
 
     def crash(*_args):
         raise KeyboardInterrupt
@@ -41,7 +40,7 @@ def test_an_audit_that_died_between_the_stores_is_made_good_by_the_next(grown, m
         broken.setattr(coverage_audits, "write_coverage", crash)
         with pytest.raises(KeyboardInterrupt):
             run_audit(workspace)
-    grown.arrive(grown.later[0])  # the next audit's total stands at the next run
+    scored.arrive(scored.later[0])  # the next audit's total stands at the next run
     run_scoring(workspace)
     run_audit(workspace)
     shown = {tuple(row.values()) for row in workspace.graph.read(COVERAGES)}
@@ -49,10 +48,8 @@ def test_an_audit_that_died_between_the_stores_is_made_good_by_the_next(grown, m
     assert shown == {(row.seq, row.slice, row.known, row.covered) for row in stored}
 
 
-def test_a_store_that_lacks_the_graphs_last_run_is_refused_however_often_one_tries(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_store_that_lacks_the_graphs_last_run_is_refused_however_often_one_tries(scored):
+    workspace = scored.workspace
     with workspace.store.transaction() as connection:  # as a backup from before the run would be
         connection.execute(update(tables.lease).values(next_seq=1, token=tables.lease.c.token - 1))
     for _ in range(4):  # each attempt takes a newer lease
@@ -62,14 +59,13 @@ def test_a_store_that_lacks_the_graphs_last_run_is_refused_however_often_one_tri
             run_audit(workspace)
 
 
+@both_forms
 @sqlite
-def test_a_graph_from_before_the_last_runs_is_noticed_and_repaired(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
-    grown.arrive(grown.later[0])
+def test_a_graph_from_before_the_last_runs_is_noticed_and_repaired(scored):
+    workspace = scored.workspace
+    scored.arrive(scored.later[0])
     second = run_scoring(workspace)
-    grown.arrive(grown.later[1])
+    scored.arrive(scored.later[1])
     run_scoring(workspace)
     assert run_scoring(workspace).evaluated == 0  # control: nothing is due, and nothing refused
     restored = [  # as a backup from before run 2 would have it; nodes of run 3 did not exist
@@ -91,15 +87,14 @@ def test_a_graph_from_before_the_last_runs_is_noticed_and_repaired(grown):
     assert run_scoring(workspace).evaluated == 0
 
 
+@both_forms
 @sqlite
-def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_node_whose_key_changed_gets_no_second_set(scored, monkeypatch):
+    workspace = scored.workspace
     workspace.graph.run(
         "MATCH (n:Account)-[:EVALUATED]->() WITH n ORDER BY n.id LIMIT 10 SET n.id = n.id + 1000000"
     )
-    grown.arrive(grown.later[0])
+    scored.arrive(scored.later[0])
     for _ in range(2):  # the nightly repair reads all keys anew, and leaves the mark where it is
         assert run_reconcile(workspace, repair=True).projections["key changed"] == 10
     report = run_scoring(workspace)
@@ -112,7 +107,7 @@ def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
     again = run_scoring(workspace)
     assert (again.seq, again.evaluated_before) == (None, 10)
     with monkeypatch.context() as blind:  # control: by their keys alone they are due
-        blind.setattr(evaluate, "leave_out_evaluated", lambda _workspace, _mirror, due: due)
+        blind.setattr(decision, "leave_out_evaluated", lambda _workspace, _mirror, due: due)
         assert run_scoring(workspace).evaluated == 10
     assert workspace.graph.read(twice)[0]["n"] == 10
 
@@ -122,10 +117,12 @@ def test_a_node_whose_key_changed_gets_no_second_set(grown, monkeypatch):
 def test_a_transaction_in_the_graph_ends_with_its_lease(workspace):
     tries = []
 
+    ended = "SHOW TRANSACTIONS YIELD status WHERE status STARTS WITH 'Terminated' RETURN status"
+
     def slow(tx):
         tries.append(tx)
         tx.run("CREATE (:Late)").consume()
-        time.sleep(4)
+        wait_until(lambda: workspace.graph.read(ended), "the end of the transaction")
 
     with pytest.raises(ServerError, match="longer than the run's lease"):
         workspace.graph.write(slow, timeout_seconds=0.5)
@@ -141,19 +138,25 @@ def test_a_silent_transaction_in_postgresql_lets_its_locks_go(sql_url):
     def be_silent() -> None:
         with store.transaction() as connection:
             store.end_when_silent(connection, 0.2)
-            time.sleep(2)
+            pid = connection.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            wait_until(lambda: not is_there(pid), "the end of the session")
             connection.execute(text("SELECT 1"))
+
+    def is_there(pid):
+        with store.reading() as connection:
+            listed = text("SELECT 1 FROM pg_stat_activity WHERE pid = :pid")
+            return connection.execute(listed, {"pid": pid}).first()
 
     with pytest.raises(StoreError, match="idle"):
         be_silent()
     store.close()
 
 
-def test_a_node_stamped_exactly_at_the_watermark_is_read(grown):
-    workspace = grown.workspace
+@typed_as_well
+def test_a_node_stamped_exactly_at_the_watermark_is_read(trained):
+    workspace = trained.workspace
     engine = workspace.settings.engine.model_copy(update={"overlap_seconds": 0.0})
     settings = workspace.settings.model_copy(update={"engine": engine})
-    run_training(workspace)
     reader = type(workspace)(settings, workspace.mapping, workspace.graph, workspace.store).reader(
         lambda *_: None
     )

@@ -47,12 +47,11 @@ def rows(workspace, table):
 
 
 @postgresql_later
-def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(grown, monkeypatch):
+def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(trained, monkeypatch):
     period = {"keep_days": A_MOMENT, "keep_open_days": A_MOMENT}
-    with open_workspace(with_settings(grown.workspace, audit=period)) as workspace:
-        run_training(workspace)
+    with open_workspace(with_settings(trained.workspace, audit=period)) as workspace:
         first = run_scoring(workspace)
-        grown.reveal(grown.first.nodes)
+        trained.reveal(trained.first.nodes)
         audited = run_audit(workspace)
         assert run_prune(workspace, dry_run=True).nodes == first.evaluated
         assert run_verification(workspace).problems == ()
@@ -73,9 +72,9 @@ def test_a_pruned_project_verifies_repairs_explains_scores_and_audits(grown, mon
             audited.total.known,
             audited.total.covered,
         )
-        grown.arrive(grown.later[0])
-        assert run_scoring(workspace).evaluated == len(grown.later[0].nodes)
-        grown.arrive(grown.later[1])
+        trained.arrive(trained.later[0])
+        assert run_scoring(workspace).evaluated == len(trained.later[0].nodes)
+        trained.arrive(trained.later[1])
         run_scoring(workspace)
         run_migrations(workspace)
         assert scheduled_prune(workspace, lambda *_: None).words.startswith("details of 0 nodes")
@@ -163,11 +162,9 @@ with open_workspace(load(Path(sys.argv[1]))) as workspace:
 
 @pytest.mark.long
 @pytest.mark.parametrize("place", fault_points.RETENTION_NAMES)
-def test_a_killed_process_leaves_a_sound_record(grown, tmp_path, place):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
-    grown.reveal(grown.first.nodes)
+def test_a_killed_process_leaves_a_sound_record(scored, tmp_path, place):
+    workspace = scored.workspace
+    scored.reveal(scored.first.nodes)
     run_audit(workspace)
     neo4j, audit = workspace.settings.neo4j, workspace.settings.audit
     environment = os.environ | {

@@ -17,6 +17,7 @@ from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.repeat import run_repeat
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import run_explain
+from tests.forms import PUBLISHED_SEED_KEY
 
 pytestmark = pytest.mark.slow
 
@@ -54,6 +55,7 @@ after_evaluation = true
 [model]
 hidden = 8
 max_epochs = 40
+graph_check = false
 {model}
 [engine]
 folder = "{folder}"
@@ -88,6 +90,7 @@ def make(graph, tmp_path):
         environment = {
             "RINGFENCE_NEO4J_USER": graph.auth[0],
             "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
+            "RINGFENCE_SEED_KEY": PUBLISHED_SEED_KEY,
             "RINGFENCE_AUDIT_URL": f"sqlite:///{tmp_path / folder}.db",
         }
         context = open_workspace(load_settings(path, environment))

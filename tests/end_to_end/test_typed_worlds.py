@@ -12,25 +12,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ringfence.connector.errors import RingfenceError
-from ringfence.connector.mirror.typed import load_typed
 from ringfence.connector.neo4j.quoting import quote
-from ringfence.connector.neo4j.read.typed.sync import typed_identity
 from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.config.load import load as load_settings
+from ringfence.jobs.inference import inference_graph, outputs_at
 from ringfence.jobs.integrity.mirror_change import MirrorChange
 from ringfence.jobs.integrity.reconcile import run_reconcile
+from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.model_files import load_model
 from ringfence.jobs.project.workspace import open_workspace
-from ringfence.jobs.scoring.inference import inference_graph, outputs_at
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.doctor import run_doctor
 from ringfence.jobs.setup.init import run_init
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.setup.proposal.toml import toml
 from ringfence.jobs.training.train import run_training
-from ringfence.models.inference.typed import kept_sums
-from tests.conftest import _empty
+from ringfence.models.inference.several_labels import layer_cache
+from tests.forms import PUBLISHED_SEED_KEY
+from tests.graph_copy import empty_graph
 from tests.typed_worlds import steps, worlds
 
 pytestmark = pytest.mark.long
@@ -54,7 +54,8 @@ def as_toml(world, uri, folder):
     for node, kinds in zip(mapping.nodes, world.kinds, strict=True):
         lines += [f"[graph.columns.{toml(node.label)}]"]
         lines += [f"{toml(name)} = {toml(kind)}" for name, kind in kinds.items()]
-    lines += ["[model]", "hidden = 4", "max_epochs = 3", "holdout = 0", "class_weights = false"]
+    lines += ["[model]", "hidden = 4", "max_epochs = 3", "holdout = 0", "class_weights = false",
+              "graph_check = false"]  # fmt: skip
     return "\n".join([*lines, "[engine]", f"folder = {toml(str(folder))}"])
 
 
@@ -110,16 +111,14 @@ def _class(world, label, key):
 def kept_and_anew(workspace, folder):
     """Outputs of all classified nodes with what the last run kept, and from nothing."""
     mapping = workspace.mapping
-    reader = workspace.typed_reader(mapping.typed, lambda *_: None)
-    typed = load_typed(workspace.mirror, typed_identity(reader), mapping.typed)
-    typed.base.typed = typed
+    typed = load_graph(workspace)
     model = load_model(workspace.models, active_manifest(workspace.store, workspace.project))
-    graph = inference_graph(typed.base, mapping)
+    graph = inference_graph(typed, mapping)
     rows = typed.rows_of_label(0)
     copy = folder / "copy" / "t"
     shutil.copytree(workspace.tables, copy)  # a look from outside a run must not open its tables
     places = (copy, folder / "anew" / "t")
-    return [outputs_at(place, model, typed.base, mapping, graph, rows).logits for place in places]
+    return [outputs_at(place, model, typed, mapping, graph, rows).logits for place in places]
 
 
 def look_through_the_front_door(graph, world, path):
@@ -140,12 +139,13 @@ def look_through_the_front_door(graph, world, path):
 def test_any_world_goes_through_the_whole_path(
     world, history, late_class, graph, tmp_path_factory, monkeypatch
 ):
-    _empty(graph)
-    monkeypatch.setattr(kept_sums, "MIN_ENTRIES_TO_KEEP", 2)  # random graphs are small
+    empty_graph(graph)
+    monkeypatch.setattr(layer_cache, "MIN_ENTRIES_TO_CACHE", 2)  # random graphs are small
     folder = tmp_path_factory.mktemp("world")
     environment = {
         "RINGFENCE_NEO4J_USER": graph.auth[0],
         "RINGFENCE_NEO4J_PASSWORD": graph.auth[1],
+        "RINGFENCE_SEED_KEY": PUBLISHED_SEED_KEY,
         "RINGFENCE_AUDIT_URL": f"sqlite:///{folder}/worlds.db",
     }
     for name, value in environment.items():

@@ -14,9 +14,11 @@ import pytest
 import typer
 import yaml
 
+from ringfence.connector.errors import ConfigError
 from ringfence.jobs.cli.app import app
-from ringfence.jobs.config.load import load
+from ringfence.jobs.config.load import load, variable
 from ringfence.jobs.config.settings import SECRETS
+from ringfence.jobs.setup.checks.environment import check_environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 UNITS = sorted((EXAMPLES / "systemd").glob("ringfence*"))
@@ -24,9 +26,7 @@ MANIFESTS = {
     path.name: [one for one in yaml.safe_load_all(path.read_text("utf-8")) if one]
     for path in sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
 }
-SECRET_VARIABLES = {
-    f"RINGFENCE_{section}_{name}".upper() for section, names in SECRETS.items() for name in names
-}
+SECRET_VARIABLES = {variable(section, name) for section, names in SECRETS.items() for name in names}
 
 
 def parse(words):
@@ -59,17 +59,80 @@ def test_there_are_manifests_for_both_ways_of_running():
 
 def test_every_pod_runs_a_verb_of_ours_without_rights():
     specs = dict(pod_specs())
-    assert len(specs) == 5
+    assert len(specs) == 4
     for name, spec in specs.items():
-        (container,) = spec["containers"]
-        parse(container["args"])
-        context = container["securityContext"]
         assert spec["securityContext"]["runAsNonRoot"] is True, name
-        assert context["readOnlyRootFilesystem"] is True, name
-        assert context["capabilities"]["drop"] == ["ALL"], name
-        assert container["resources"]["limits"]["memory"], name
-        mounted = {one["name"] for one in container["volumeMounts"]}
-        assert mounted == {one["name"] for one in spec["volumes"]}, name
+        for container in spec["containers"]:
+            parse(container["args"])
+            context = container["securityContext"]
+            assert context["readOnlyRootFilesystem"] is True, name
+            assert context["capabilities"]["drop"] == ["ALL"], name
+            assert container["resources"]["limits"]["memory"], name
+            mounted = {one["name"] for one in container["volumeMounts"]}
+            assert mounted == {one["name"] for one in spec["volumes"]}, name
+
+
+def test_a_claim_of_one_machine_is_used_by_one_deployment():
+    (claim,) = [o for o in MANIFESTS["configuration.yaml"] if o["kind"] == "PersistentVolumeClaim"]
+    assert claim["spec"]["accessModes"] == ["ReadWriteOnce"]
+    deployments = [
+        o for objects in MANIFESTS.values() for o in objects if o["kind"] == "Deployment"
+    ]
+    assert len(deployments) == 1
+    assert deployments[0]["spec"]["replicas"] == 1
+    assert deployments[0]["spec"]["strategy"]["type"] == "Recreate"
+
+
+def test_the_dashboard_is_probed_and_its_service_finds_it():
+    (deployment,) = [o for o in MANIFESTS["scheduler.yaml"] if o["kind"] == "Deployment"]
+    (service,) = [o for o in MANIFESTS["scheduler.yaml"] if o["kind"] == "Service"]
+    containers = {one["name"]: one for one in deployment["spec"]["template"]["spec"]["containers"]}
+    dashboard = containers["dashboard"]
+    assert dashboard["args"] == ["serve"]
+    probed = {dashboard[kind]["httpGet"]["path"] for kind in ("readinessProbe", "livenessProbe")}
+    assert probed == {"/readyz", "/healthz"}
+    (port,) = dashboard["ports"]
+    assert service["spec"]["ports"][0]["targetPort"] == port["containerPort"] == 8470
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert service["spec"]["selector"].items() <= labels.items()
+
+
+def injected_by(service):
+    """The variables that a kubelet gives to every pod beside a Service."""
+    name = "_".join(service["metadata"]["name"].upper().split("-"))
+    port = service["spec"]["ports"][0]["port"]
+    address = f"{name}_PORT_{port}_TCP"
+    return {
+        f"{name}_SERVICE_HOST": "10.0.0.1",
+        f"{name}_SERVICE_PORT": str(port),
+        f"{name}_SERVICE_PORT_HTTP": str(port),
+        f"{name}_PORT": f"tcp://10.0.0.1:{port}",
+        address: f"tcp://10.0.0.1:{port}",
+        f"{address}_PROTO": "tcp",
+        f"{address}_PORT": str(port),
+        f"{address}_ADDR": "10.0.0.1",
+    }
+
+
+def test_variables_that_a_cluster_sets_for_its_services_are_ignored(tmp_path):
+    """The example's Service makes RINGFENCE_SERVE_PORT, which is also the name of a setting."""
+    (service,) = [o for o in MANIFESTS["scheduler.yaml"] if o["kind"] == "Service"]
+    (config,) = [o for o in MANIFESTS["configuration.yaml"] if o["kind"] == "ConfigMap"]
+    file = tmp_path / "ringfence.toml"
+    file.write_text(config["data"]["ringfence.toml"], "utf-8")
+    injected = injected_by(service) | injected_by({**service, "metadata": {"name": "ringfence"}})
+    assert "RINGFENCE_SERVE_PORT" in injected
+    assert load(file, injected).serve.port == 8470
+    assert load(file, {"RINGFENCE_SERVE_PORT": "9000"}).serve.port == 9000
+    (finding,) = check_environment(injected)
+    assert all(name in finding.text for name in injected)
+    assert list(check_environment({"RINGFENCE_SERVE_PORT": "9000"})) == []
+    with pytest.raises(ConfigError, match="is no setting"):  # the control: others stay errors
+        load(file, {"RINGFENCE_SERVE_PROT": "9000"})
+
+
+def test_pods_ask_for_no_such_variables():
+    assert all(spec["enableServiceLinks"] is False for _, spec in pod_specs())
 
 
 def test_secrets_come_from_a_secret_and_stand_in_no_manifest():
@@ -140,14 +203,45 @@ def verify(units):
     )  # fmt: skip
 
 
+STAGES = ["build", "scorer", "trainer"]
+CONTINUED = {"pip", '"$(grep', "sed", "fi"}  # first words of lines that continue a RUN
+
+
+def test_a_torch_of_another_index_leaves_out_cudas_packages_and_nothing_else(tmp_path):
+    """The two commands of the trainer's stage, on the lock file as it is."""
+    text = (EXAMPLES / "container/Containerfile").read_text("utf-8")
+    lock = tmp_path / "requirements.lock"
+    shutil.copy(EXAMPLES.parent / "requirements.lock", lock)
+    before = re.findall(r"^([\w.-]+)==", lock.read_text("utf-8"), re.M)
+    (asked,) = re.findall(r'"\$\((grep .*?)\)"', text)
+    (edit,) = re.findall(r"^ +(sed .*?);", text, re.M)
+    for command in (asked, edit):
+        done = subprocess.run(
+            ["sh", "-c", command.replace("/tmp/requirements.lock", str(lock))],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        if command == asked:
+            assert re.fullmatch(r"torch==[\d.]+\n", done.stdout)
+    left = re.findall(r"^([\w.-]+)==", lock.read_text("utf-8"), re.M)
+    gone = [name for name in before if name not in left]
+    assert "torch" in gone
+    assert all(re.match(r"torch$|triton$|nvidia-|cuda-", name) for name in gone)
+    assert {"torch-geometric", "scikit-learn", "neo4j"} <= set(left)
+    blocks = re.split(r"^(?=[\w.-]+==)", lock.read_text("utf-8"), flags=re.M)[1:]
+    assert all("--hash" in block for block in blocks)
+
+
 def test_the_container_runs_a_verb_of_ours_as_nobody_in_particular():
     text = (EXAMPLES / "container/Containerfile").read_text("utf-8")
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     words = {line.split()[0] for line in lines}
     assert words <= {"FROM", "RUN", "COPY", "USER", "WORKDIR", "VOLUME", "EXPOSE", "STOPSIGNAL",
-                     "ENTRYPOINT", "CMD"}  # fmt: skip
-    assert lines[-2] == 'ENTRYPOINT ["ringfence"]'
-    parse(re.findall(r'"([^"]+)"', lines[-1]))
+                     "ENTRYPOINT", "CMD", "ARG"} | CONTINUED  # fmt: skip
+    assert 'ENTRYPOINT ["ringfence"]' in lines
+    (started,) = [line for line in lines if line.startswith("CMD")]
+    parse(re.findall(r'"([^"]+)"', started))
+    assert re.findall(r"^FROM (?:scorer|\S+) AS (\w+)$", text, re.M) == STAGES
+    assert lines[-1] == "USER 10001"
     assert re.search(r"^USER [1-9]\d+$", text, re.MULTILINE)
     assert not re.search(r"^(ENV|ARG) .*(PASSWORD|KEY|TOKEN|SECRET)", text, re.MULTILINE)
     for source in re.findall(r"^COPY (?!--from)(\S+) ", text, re.MULTILINE):

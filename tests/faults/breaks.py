@@ -12,7 +12,7 @@ from sqlalchemy import delete, select, update
 from ringfence.connector import mirror as mirrors
 from ringfence.connector.neo4j.read import sync
 from ringfence.connector.neo4j.read.accounting import Difference
-from ringfence.connector.neo4j.read.slices import SliceDifference
+from ringfence.connector.neo4j.read.comparison import SliceDifference
 from ringfence.connector.neo4j.write import fence, prediction_sets
 from ringfence.connector.store import (
     corrections,
@@ -26,10 +26,11 @@ from ringfence.connector.store import (
 from ringfence.connector.store.lease import Lease
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.auditing import audit
+from ringfence.jobs.inference import cache_files
 from ringfence.jobs.lifecycle import promotion
 from ringfence.jobs.project import session, workspace
-from ringfence.jobs.scoring import evaluate, evaluated, inference, score
-from ringfence.jobs.scoring.calibration import living_set
+from ringfence.jobs.scoring import decision, evaluation_flags, score
+from ringfence.jobs.scoring.calibration import calibration_set
 from tests.known_nodes import ListedNodes
 
 
@@ -93,13 +94,13 @@ def _project(workspace: Any, writer: Any, decision: Any) -> None:
     sets = [
         SimpleNamespace(
             project=workspace.project,
-            node_key=one.node_key,
-            size=len(one.classes),
-            classes=one.classes,
-            p_values=one.p_values,
-            band=one.band,
+            node_key=prediction.node_key,
+            size=len(prediction.classes),
+            classes=prediction.classes,
+            p_values=prediction.p_values,
+            band=prediction.band,
         )
-        for one in decision.predictions.records()
+        for prediction in decision.predictions.records()
     ]
     prediction_sets.write_sets(
         workspace.graph,
@@ -149,7 +150,7 @@ def create_without_key() -> None:
 def forget_evaluated() -> None:
     """The mirror's flags are believed; neither SQL nor the graph is asked who was evaluated."""
     score.mark_evaluated = lambda *_: None
-    evaluate.leave_out_evaluated = lambda _workspace, _mirror, due: due
+    decision.leave_out_evaluated = lambda _workspace, _mirror, due: due
 
 
 def mirror_first() -> None:
@@ -196,12 +197,14 @@ def no_corrections() -> None:
 def no_creation_times() -> None:
     """A calibration node is known by its key alone."""
     corrections._is_another_node = lambda *_: False
-    evaluated.members = lambda *of: [replace(m, created_ns=None) for m in models.members(*of)]
+    evaluation_flags.members = lambda *of: [
+        replace(m, created_ns=None) for m in models.members(*of)
+    ]
 
 
 def no_checksums() -> None:
     """Kept tables are believed as they are."""
-    inference._damaged_columns = lambda *_: []
+    cache_files.damaged_arrays = lambda *_: []
 
 
 def one_folder() -> None:
@@ -232,8 +235,8 @@ def promotion_without_lease() -> None:
 
 def learnt_nodes() -> None:
     """Nobody remembers which nodes a version learnt from: once known they calibrate it too."""
-    known: Any = living_set.KnownNodes
-    broken: Any = living_set
+    known: Any = calibration_set.KnownNodes
+    broken: Any = calibration_set
 
     def forget(*of: Any) -> ListedNodes:
         return ListedNodes([replace(node, role=None) for node in known(*of).all()])
@@ -244,8 +247,8 @@ def learnt_nodes() -> None:
 BREAKS: dict[str, Callable[[], None]] = {
     "": nothing,
     **{
-        one.__name__: one
-        for one in (
+        protection.__name__: protection
+        for protection in (
             no_recovery, recompute, graph_first, blocks_commit, no_fence, no_lease_check,
             create_without_key,
             forget_evaluated, mirror_first, own_clock, any_backup, no_accounts, no_slices,

@@ -1,4 +1,4 @@
-"""A project to be hurt: its label and settings, and a journal of what went into the graph."""
+"""A project to be hurt: its form and settings, and a journal of what went into the graph."""
 
 import random
 from collections.abc import Iterator
@@ -18,26 +18,23 @@ from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.setup.migrate import run_migrations
+from tests.faults.forms import Form
 from tests.faults.worker import Outcome, Task, start
 
 LEASE_SECONDS = 1.5
 CLASSES = ("calm", "busy", "odd")
 WIDTH = 4
+NEW_SHOP = 0.25  # share of accounts that come with a shop of their own
 
 CONFIG = """
 project = "{name}"
 [neo4j]
 uri = "{uri}"
-[graph]
-label = "{label}"
-key = "id"
-features = "features"
-class_property = "kind"
-[[graph.relationships]]
-type = "PAID"
+{graph}
 [model]
 hidden = 8
 max_epochs = 5
+graph_check = false
 shadow = true
 [conformal]
 alpha = 0.2
@@ -53,6 +50,12 @@ CREATE (n:{label} {{id: node.id, features: node.features, other: reverse(node.fe
   region: CASE node.id % 2 WHEN 0 THEN 'north' ELSE 'south' END,
   created_at: coalesce(node.created, datetime.realtime())}})
 SET n.kind = node.kind
+MERGE (shop:{label}Shop {{id: node.shop}})
+  ON CREATE SET shop.size = node.size
+MERGE (town:{label}Town {{name: 'town ' + node.shop % 5}})
+  ON CREATE SET town.people = 1000 * node.size
+MERGE (shop)-[:IN]->(town)
+CREATE (n)-[:USED]->(shop)
 WITH n, node WHERE node.other IS NOT NULL
 MATCH (o:{label} {{id: node.other}})
 CREATE (n)-[:PAID {{created_at: datetime.realtime()}}]->(o)
@@ -75,19 +78,23 @@ class Servers:
 class Case:
     """One project: grow its graph, let classes become known, run workers, remember the truth.
 
-    `truth` is the class that the graph has or will have of a node; `withdrawn` are evaluated nodes
-    whose class was taken away again, `shown` the classes that such nodes have had; `gone` are nodes
-    that were deleted, `replaced` calibration nodes that were, whether or not their key came again;
-    `sibling` is another project in the same folder, with the same nodes, and takes part in recovery
-    and check where it was `sibling_hurt`, and at the end.
+    `label` is that of its accounts, `shops` are the keys of shops that are there. `truth` is the
+    class that the graph has or will have of a node; `withdrawn` are evaluated nodes whose class was
+    taken away again, `shown` the classes that such nodes have had; `gone` are nodes that were
+    deleted, `replaced` calibration nodes that were, whether or not their key came again; `sibling`
+    is another project in the same folder, with the same nodes, and takes part in recovery and check
+    where it was `sibling_hurt`, and at the end.
     """
 
+    form: Form
+    label: str
     settings: Settings
     config: Path
     environment: dict[str, str]
     graph: Graph
     store: Store
     chance: random.Random
+    shops: set[int] = field(default_factory=set)
     truth: dict[int, str] = field(default_factory=dict)
     due: set[int] = field(default_factory=set)
     revealed: set[int] = field(default_factory=set)
@@ -103,11 +110,6 @@ class Case:
     def name(self) -> str:
         """The project's name."""
         return self.settings.project
-
-    @property
-    def label(self) -> str:
-        """The label of its nodes."""
-        return self.settings.graph.label
 
     @property
     def workspace(self) -> Workspace:
@@ -133,8 +135,21 @@ class Case:
                 self.due.add(key)
             known = CLASSES[kind] if labelled else None
             node = {"id": key, "features": features, "kind": known, "other": other}
-            new.append(node | {"created": created})
+            shop = {"shop": self._choose_shop(), "size": self.chance.gauss(float(kind), 1.0)}
+            new.append(node | shop | {"created": created})
         self.graph.run(NODES.format(label=self.label), nodes=new)
+
+    def _choose_shop(self) -> int:
+        """A shop that is there, or a new one."""
+        if self.shops and self.chance.random() > NEW_SHOP:
+            return self.chance.choice(sorted(self.shops))
+        shop = max(self.shops, default=0) + 1
+        self.shops.add(shop)
+        return shop
+
+    def some_shops(self, count: int) -> list[int]:
+        """Some shops that are there."""
+        return self.chance.sample(sorted(self.shops), min(count, len(self.shops)))
 
     def some_nodes(self, count: int, *, due: bool = False) -> list[int]:
         """Some nodes that are there; of those that were due at some time, where asked for."""
@@ -199,14 +214,21 @@ class Case:
 
 
 @contextmanager
-def open_case(servers: Servers, name: str, seed: int, folder: Path | None = None) -> Iterator[Case]:
+def open_case(
+    servers: Servers, form: Form, name: str, seed: int, folder: Path | None = None
+) -> Iterator[Case]:
     """A trained project with a small graph, ready for faults."""
     home = folder or servers.folder / name
     home.mkdir(parents=True, exist_ok=True)
     config = home / "ringfence.toml"
-    label = "F" + "".join(one for one in name if one.isalnum())
+    label = "F" + "".join(letter for letter in name if letter.isalnum())
     config.write_text(
-        CONFIG.format(name=name, uri=servers.neo4j_uri, label=label, lease=LEASE_SECONDS)
+        CONFIG.format(
+            name=name,
+            uri=servers.neo4j_uri,
+            graph=form.toml.format(label=label),
+            lease=LEASE_SECONDS,
+        )
     )
     user, password = servers.neo4j_auth
     environment = {"RINGFENCE_NEO4J_USER": user, "RINGFENCE_NEO4J_PASSWORD": password}
@@ -216,7 +238,7 @@ def open_case(servers: Servers, name: str, seed: int, folder: Path | None = None
     secret = environment.get("RINGFENCE_AUDIT_PASSWORD")
     store = open_store(settings.audit.url, secret)
     try:
-        case = Case(settings, config, environment, graph, store, random.Random(seed))
+        case = Case(form, label, settings, config, environment, graph, store, random.Random(seed))
         run_migrations(case.workspace)
         case.grow(60, labelled=True)
         case.grow(5)
@@ -235,7 +257,10 @@ def open_sibling(case: Case) -> Case:
     name = f"{case.name}-sibling"
     config.write_text(case.config.read_text().replace(f'"{case.name}"', f'"{name}"', 1))
     settings = load(config, case.environment)
-    sibling = Case(settings, config, case.environment, case.graph, case.store, case.chance)
+    sibling = Case(
+        case.form, case.label, settings, config, case.environment, case.graph, case.store,
+        case.chance,
+    )  # fmt: skip
     trained = start(sibling.task("train")).outcome()
     if trained.kind != "done":
         raise RuntimeError(f"the project could not be made: {trained.text}")

@@ -4,6 +4,7 @@ Deletions are masked by arrivals, so that no count gives them away. Each change 
 or while one works.
 """
 
+import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 
@@ -14,54 +15,69 @@ from ringfence.connector.keys import decode_key
 from ringfence.connector.store import tables
 from ringfence.connector.store.lifecycle.activations import active_version
 from ringfence.connector.store.models import class_names
-from ringfence.jobs.scoring.table_state import read_state
+from ringfence.jobs.inference.cache_state import read_state
 from tests.faults import checker
 from tests.faults.case import CLASSES, WIDTH, Case, open_sibling
 from tests.faults.kinds import SCORE_PLACES, Ground, Hurt
-from tests.faults.worker import Outcome, start
+from tests.faults.worker import PATIENCE, Outcome, start
 
 LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
 MIN_CALIBRATION = 8  # so many must stay
 MAX_VERSIONS, NEW_VERSION, AT_A_PLACE, IN_THE_SHADOW = 5, 0.4, 0.6, 0.3
 ROUNDS_WITHOUT_LEASE = 3
 RUNS_UNTIL_NODES_JOIN = 6
-RECONFIGURED = {
-    "alpha = 0.2": "alpha = 0.3",
-    "[conformal]": '[conformal]\nrule = "EdgeEx"',
-    "[engine]": "[engine]\ncheck_nodes = 10",
-    'label = "F': 'label = "Other',
-    'class_property = "kind"': 'class_property = "sort"',
-    'features = "features"': 'features = "other"',
-    'type = "PAID"': 'type = "PAID"\nundirected = false',
-    "[model]": '[audit]\ngroups = ["region"]\n[model]',
-}
+DELETE_PAYMENTS = "MATCH (n:{label})-[r:PAID]->() WHERE n.id IN $ids DELETE r"
+MOVE_USES = """
+UNWIND $moves AS move
+MATCH (old:{label} {{id: move[0]}})-[r:USED]->()
+WITH move, r LIMIT $count
+DELETE r
+WITH move
+MATCH (new:{label} {{id: move[1]}}), (shop:{label}Shop {{id: move[2]}})
+CREATE (new)-[:USED]->(shop)
+"""
+DELETE_NODES = "MATCH (n:{label}) WHERE n.id IN $ids DETACH DELETE n"
+CHANGE_SHOPS = """
+UNWIND $rows AS row
+MATCH (shop:{label}Shop {{id: row[0]}})-[:IN]->(town)
+SET shop.size = row[1], town.people = 100 * row[1]
+"""
 
 
 def relationships_deleted(case: Case, _ground: Ground, without: str = "") -> Hurt:
-    """Relationships are deleted while as many or more arrive."""
+    """Relationships are deleted while as many or more arrive.
+
+    Of those to shops, which have no creation times, as many are set between nodes that were read.
+    """
 
     def change() -> None:
         some = case.some_nodes(case.chance.randint(1, 6))
-        case.graph.run(f"MATCH (n:{case.label})-[r:PAID]->() WHERE n.id IN $ids DELETE r", ids=some)
+        case.graph.run(DELETE_PAYMENTS.format(label=case.label), ids=some)
+        others, shops = case.some_nodes(len(some)), case.some_shops(len(some))
+        moves = [list(move) for move in zip(some, others, shops, strict=False)]
+        case.graph.run(MOVE_USES.format(label=case.label), moves=moves, count=len(moves))
         case.grow(len(some))
 
     return _changed(case, change, without)
 
 
 def nodes_deleted(case: Case, _ground: Ground, without: str = "") -> Hurt:
-    """Nodes are deleted while as many arrive, with an old creation time."""
+    """Nodes are deleted while as many arrive, with an old creation time; shops go too."""
 
     def change() -> None:
         some = case.some_nodes(case.chance.randint(1, 3), due=True)
-        case.graph.run(f"MATCH (n:{case.label}) WHERE n.id IN $ids DETACH DELETE n", ids=some)
+        case.graph.run(DELETE_NODES.format(label=case.label), ids=some)
         case.gone.update(some)
+        shops = case.some_shops(case.chance.randint(0, 2))
+        case.graph.run(DELETE_NODES.format(label=f"{case.label}Shop"), ids=shops)
+        case.shops.difference_update(shops)
         case.grow(len(some), created=LONG_AGO)
 
     return _changed(case, change, without)
 
 
 def features_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
-    """Features of some nodes change, calibration nodes among them."""
+    """Features of some nodes change, calibration nodes among them, and columns of the context."""
 
     def change() -> None:
         some = {*case.some_nodes(3), *_calibration(case)[:3]}
@@ -70,6 +86,8 @@ def features_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
             f"UNWIND $rows AS row MATCH (n:{case.label} {{id: row[0]}}) SET n.features = row[1]",
             rows=rows,
         )
+        shops = [[key, case.chance.gauss(0, 2)] for key in case.some_shops(2)]
+        case.graph.run(CHANGE_SHOPS.format(label=case.label), rows=shops)
 
     return _changed(case, change, without)
 
@@ -111,25 +129,26 @@ def damaged_tables(case: Case, _ground: Ground, without: str = "") -> Hurt:
 
     A run comes first that nobody hurts: a worker that died leaves tables which are not used again.
     Few nodes come after it, for of a graph that changed much everything is computed anew. The files
-    have room for a thousand nodes more: bits are changed where rows are filled.
+    have room for more nodes: bits are changed where rows are filled.
     """
     case.time_passes()
     start(case.task("score", without=without)).outcome()
     case.grow(1)
-    found = sorted(case.workspace.tables.rglob("*"))
-    files = [one for one in found if one.is_file() and one.stat().st_size]
+    kept = sorted(case.workspace.tables.rglob("*"))
+    files = [path for path in kept if path.is_file() and path.stat().st_size]
     state = read_state(files[0].parent) if files else {}
     if not state or state["open"]:
         return Hurt(False, Outcome("done"))
     how = case.chance.choice(("missing", "torn", "bits", "bits")) if not without else "bits"
+    float_arrays = [name for name, array in state["arrays"].items() if array["kind"] == "<f4"]
     for file in files if how == "bits" else [case.chance.choice(files)]:
         raw = bytearray(file.read_bytes())
         if how == "missing":
             file.unlink()
         elif how == "torn":
             file.write_bytes(raw[: case.chance.randrange(len(raw))])
-        elif file.name in ("first", "second"):
-            filled = len(raw) * state["rows"] // state["room"]
+        elif file.name in float_arrays:
+            filled = 4 * math.prod(state["arrays"][file.name]["shape"])
             for place in range(3, filled, 4):  # the last byte of a float32: sign and exponent
                 raw[place] ^= 1
             file.write_bytes(raw)
@@ -155,11 +174,12 @@ def two_projects(case: Case, _ground: Ground, without: str = "") -> Hurt:
 def schedule_reconfigured(case: Case, _ground: Ground, without: str = "") -> Hurt:
     """A scheduler is at work, its configuration changes, another one starts with the new one."""
     old, place = case.config.read_text(), case.chance.choice(SCORE_PLACES[:-1])
-    was = case.chance.choice(list(RECONFIGURED)) if not without else 'features = "features"'
+    texts = case.form.reconfigured
+    was = case.chance.choice(list(texts)) if not without else case.form.other_inputs
     case.time_passes()
     first = start(case.task("schedule", deed="wait", place=place))
     happened = first.reached()
-    case.config.write_text(old.replace(was, RECONFIGURED[was]))
+    case.config.write_text(old.replace(was, texts[was]))
     second = start(case.task("schedule", without=without))
     if happened:
         first.go_on()
@@ -207,7 +227,8 @@ def _beside_a_schedule(case: Case, action: str, place: str, without: str = "") -
     first = start(case.task("schedule", deed="wait", place=place))
     happened = first.reached()
     second = start(case.task(action, without=without))
-    second.ended(1.0)  # it waits for the one at work; without the lease it is done by now
+    # it waits for the one at work; without the lease it does not, and comes to its end
+    second.ended(PATIENCE if without else 1.0)
     if happened:
         first.go_on()
     first.outcome()
@@ -259,8 +280,8 @@ def _calibration(case: Case) -> list[int]:
 
 
 CHANGES: dict[str, Callable[..., Hurt]] = {
-    one.__name__: one
-    for one in (
+    change.__name__: change
+    for change in (
         relationships_deleted, nodes_deleted, features_changed, classes_changed,
         calibration_removed, damaged_tables, two_projects, schedule_reconfigured, promotion,
     )

@@ -19,12 +19,9 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
-import numpy as np
 from sqlalchemy import Row, select
 
-from ringfence.connector import mirror as mirrors
 from ringfence.connector.keys import decode_key, encode_key
-from ringfence.connector.neo4j.read.sync import mirror_identity
 from ringfence.connector.records import Prediction
 from ringfence.connector.store import chain, coverage, tables
 from ringfence.connector.store.chain import chain_key
@@ -34,6 +31,7 @@ from ringfence.jobs.integrity import verify
 from ringfence.jobs.integrity.graph_check import KINDS as KIND_WORDS
 from tests.faults import clean_reading
 from tests.faults.case import Case
+from tests.faults.mirror_check import wrong_rows
 
 KINDS = (
     "lost", "doubled", "different", "chain", "coverage", "mirror", "calibration", "version",
@@ -76,25 +74,27 @@ def check(case: Case) -> dict[str, list[str]]:
     decided = {row.seq: row for row in _rows(case, tables.run)}
     shown = case.graph.read(SETS.format(label=case.label), project=case.name)
     graph_runs = case.graph.read(RUNS, project=case.name)
-    found = {kind: [] for kind in KINDS}
-    found["lost"] = _lost(case, predictions, {row["id"] for row in shown})
-    found["doubled"] = _doubled(case, shown, graph_runs)
-    found["different"] = remember(case) + _different(case, predictions, decided, shown, graph_runs)
-    found["chain"] = _chain(case, predictions, decided)
-    found["coverage"] = _coverage(case, predictions)
-    found["mirror"] = _mirror(case)
-    found["calibration"] = clean_reading.wrong_classes(case) + _learnt(case)
-    found["version"] = _versions(case) + _shadow(case)
-    found["stale"] = clean_reading.stale_sets(case, max(decided, default=0))
-    found["verify"] = _verify(case)
+    violations = {kind: [] for kind in KINDS}
+    violations["lost"] = _lost(case, predictions, {row["id"] for row in shown})
+    violations["doubled"] = _doubled(case, shown, graph_runs)
+    violations["different"] = remember(case) + _different(
+        case, predictions, decided, shown, graph_runs
+    )
+    violations["chain"] = _chain(case, predictions, decided)
+    violations["coverage"] = _coverage(case, predictions)
+    violations["mirror"] = wrong_rows(case)
+    violations["calibration"] = clean_reading.wrong_classes(case) + _learnt(case)
+    violations["version"] = _versions(case) + _shadow(case)
+    violations["stale"] = clean_reading.stale_sets(case, max(decided, default=0))
+    violations["verify"] = _verify(case)
     if case.sibling is not None and case.sibling_hurt:
-        found["lost"] += _lost_by_sibling(case.sibling)
-        found["mirror"] += _mirror(case.sibling)
-        found["verify"] += _verify(case.sibling, case.gone)
-    found["unfinished"] = [
+        violations["lost"] += _lost_by_sibling(case.sibling)
+        violations["mirror"] += wrong_rows(case.sibling)
+        violations["verify"] += _verify(case.sibling, case.gone)
+    violations["unfinished"] = [
         f"run {seq} is {row.state}" for seq, row in decided.items() if row.state != "applied"
     ]
-    return found
+    return violations
 
 
 def _rows(case: Case, table: Any) -> list[Row[Any]]:
@@ -166,43 +166,43 @@ def _different(
     classes = {
         row.version: json.loads(row.manifest)["classes"] for row in _rows(case, tables.model)
     }
-    found = []
+    violations = []
     for row in shown:
         stored = predictions.get(encode_key(row["id"]))
         if stored is None:
-            found.append(f"the graph shows a set of {row['id']} that SQL never decided")
+            violations.append(f"the graph shows a set of {row['id']} that SQL never decided")
             continue
         names = classes[decided[stored.seq].model]
         p = dict(zip(names, json.loads(stored.p_values), strict=True))
         expected = {name: p[name] for name in json.loads(stored.classes)}
         there = {name: value for name, value in row["sets"] if name is not None}
         if (row["seq"], row["size"], there) != (stored.seq, stored.size, expected):
-            found.append(f"the graph shows another set of {row['id']} than SQL")
+            violations.append(f"the graph shows another set of {row['id']} than SQL")
     for row in graph_runs:
         sql = decided.get(row["seq"])
         if sql is None or (sql.threshold, sql.alpha, sql.model) != (
             row["threshold"], row["alpha"], row["model"],
         ):  # fmt: skip
-            found.append(f"run {row['seq']} in the graph is not SQL's")
-    return found
+            violations.append(f"run {row['seq']} in the graph is not SQL's")
+    return violations
 
 
 def _chain(case: Case, predictions: dict[str, Row[Any]], decided: dict[int, Row[Any]]) -> list[str]:
     with case.store.reading() as connection:
         key = chain_key(None, case.settings.engine.folder)
         broken = chain.first_broken(connection, case.name, key)
-    found = [f"entry {broken} doesn't fit"] if broken else []
+    violations = [f"entry {broken} doesn't fit"] if broken else []
     bodies = [json.loads(row.body) for row in _rows(case, tables.audit)]
     digests = {body["run"]["seq"]: body["predictions"] for body in bodies if "run" in body}
     if len(digests) != sum(body["kind"] == "decided" for body in bodies):
-        found.append("two entries decide one run")
+        violations.append("two entries decide one run")
     if digests.keys() != decided.keys():
-        found.append(f"runs {sorted(decided)} are stored, the chain covers {sorted(digests)}")
+        violations.append(f"runs {sorted(decided)} are stored, the chain covers {sorted(digests)}")
     for seq in decided.keys() & digests.keys():
         members = [_payload(row) for row in predictions.values() if row.seq == seq]
         if payload_digest(members) != digests[seq]:
-            found.append(f"the chain has another payload of run {seq}")
-    return found
+            violations.append(f"the chain has another payload of run {seq}")
+    return violations
 
 
 def _learnt(case: Case) -> list[str]:
@@ -217,16 +217,18 @@ def _learnt(case: Case) -> list[str]:
 
 def _versions(case: Case) -> list[str]:
     """Runs that another version decided than the one in use, by the order of the chain."""
-    found, active = [], None
+    violations, active = [], None
     rows = sorted(_rows(case, tables.audit), key=lambda row: row.n)
     for body in (json.loads(row.body) for row in rows):
         active = body.get("activation", {}).get("version", active)
         if body["kind"] == "decided" and body["run"]["model"] != active:
-            found.append(f"run {body['run']['seq']} is by {body['run']['model']}, not {active}")
+            violations.append(
+                f"run {body['run']['seq']} is by {body['run']['model']}, not {active}"
+            )
     newest = max(_rows(case, tables.activation), key=lambda row: row.n)
     if newest.version != active:
-        found.append(f"{newest.version} is in use, the chain has {active}")
-    return found
+        violations.append(f"{newest.version} is in use, the chain has {active}")
+    return violations
 
 
 def _shadow(case: Case) -> list[str]:
@@ -235,13 +237,15 @@ def _shadow(case: Case) -> list[str]:
     applied = {row.seq for row in _rows(case, tables.run) if row.state == "applied"}
     counts = Counter((row.version, row.seq) for row in _rows(case, tables.shadow_set))
     runs = {(row.version, row.seq): row for row in _rows(case, tables.shadow_run)}
-    found = [
+    violations = [
         f"the shadow set of {row.node_key} is of run {row.seq}, its own of another"
         for row in _rows(case, tables.shadow_set)
         if predictions.get(row.node_key) != row.seq
     ]
-    found += [f"shadow of run {seq}, which is not applied" for _, seq in runs if seq not in applied]
-    return found + [
+    violations += [
+        f"shadow of run {seq}, which is not applied" for _, seq in runs if seq not in applied
+    ]
+    return violations + [
         f"the shadow of run {of[1]} has {counts[of]} sets, not {row.n_sets}"
         for of, row in runs.items()
         if counts[of] != row.n_sets or row.failed
@@ -256,57 +260,27 @@ def _payload(row: Row[Any]) -> Prediction:
 
 
 def _coverage(case: Case, predictions: dict[str, Row[Any]]) -> list[str]:
-    found = []
+    violations = []
     for key, row in predictions.items():
         number = decode_key(key)
         if number in case.gone:  # its class may have been noticed or not
             continue
         expected = case.expected_classes(number)
         if row.label not in expected:
-            found.append(f"the class of {number} is {row.label}, not {sorted(map(str, expected))}")
+            violations.append(
+                f"the class of {number} is {row.label}, not {sorted(map(str, expected))}"
+            )
         elif row.label is not None and row.covered != (row.label in json.loads(row.classes)):
-            found.append(f"covered of {number} is wrong")
+            violations.append(f"covered of {number} is wrong")
     right = _counted([asdict(row) for row in count_coverage(case.store, case.settings)])
     stored = _counted([asdict(row) for row in coverage.stored(case.store, case.name)])
     shown = _counted([row.data() for row in case.graph.read(COVERAGES, project=case.name)])
-    for one in right:
-        if one not in stored:
-            found.append(f"SQL lacks the coverage {one}")
-        if one not in shown:
-            found.append(f"the graph lacks the coverage {one}")
-    return found + [f"the graph and SQL differ in coverage {one}" for one in stored ^ shown]
-
-
-def _mirror(case: Case) -> list[str]:
-    name = mirror_identity(case.graph, case.workspace.mapping)
-    mirror = mirrors.load(case.workspace.mirror, name)
-    if mirror is None:
-        return []  # missing or torn: the next run reads everything again
-    there = case.graph.read(
-        f"MATCH (n:{case.label}) WITH n, n.created_at AS t RETURN n.id AS id, "
-        "n.features AS features, t.epochSeconds * 1000000000 + t.nanosecond AS ns"
-    )
-    features = {encode_key(row["id"]): np.array(row["features"], np.float32) for row in there}
-    times = {encode_key(row["id"]): row["ns"] for row in there}
-    rows = {key: row for row, key in enumerate(mirror.keys) if mirror.present[row]}
-    found = [f"the mirror has a node {key} of its own" for key in rows if key not in features]
-    found += [f"the mirror lacks {key}" for key in sorted(features.keys() - set(rows))]
-    found += [
-        f"the mirror has another creation time of {key}"
-        for key, row in rows.items()
-        if key in times and mirror.created_ns[row] != times[key]
-    ]
-    found += [
-        f"the mirror has other features of {key}"
-        for key, row in rows.items()
-        if key in features and not np.array_equal(mirror.features[row], features[key])
-    ]
-    pairs = case.graph.read(
-        f"MATCH (a:{case.label})-[:PAID]->(b:{case.label}) RETURN a.id AS a, b.id AS b"
-    )
-    known = {(encode_key(row["a"]), encode_key(row["b"])) for row in pairs}
-    edges = {(mirror.keys[a], mirror.keys[b]) for a, b, _ in mirror.edges.T.tolist()}
-    return found + [f"the mirror is wrong about {pair}" for pair in sorted(known ^ edges)]
+    for row in right:
+        if row not in stored:
+            violations.append(f"SQL lacks the coverage {row}")
+        if row not in shown:
+            violations.append(f"the graph lacks the coverage {row}")
+    return violations + [f"the graph and SQL differ in coverage {row}" for row in stored ^ shown]
 
 
 def _counted(rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:

@@ -6,6 +6,7 @@ Only the newest run can be compared, where nothing was written to the graph sinc
 import json
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 from sqlalchemy import select
 
 from ringfence.connector.keys import encode_key
-from ringfence.connector.neo4j.read.sync import GraphReader, sync_mirror
+from ringfence.connector.progress import no_progress
 from ringfence.connector.records import Member
 from ringfence.connector.store import tables
 from ringfence.connector.store.calibration.joined import run_counts
@@ -21,13 +22,20 @@ from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, manifest_of, members
 from ringfence.connector.store.runs import one_run
+from ringfence.jobs.project.graph_read import read_graph
 from ringfence.jobs.project.holdout import held_out_keys
 from ringfence.jobs.project.model_files import load_model
+from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring import inference
-from ringfence.jobs.scoring.calibration.settled_runs import ready_runs, settled_members
-from ringfence.jobs.scoring.evaluate import evaluate_rows
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet
+from ringfence.jobs.scoring.calibration.settled_runs import (
+    UsualLabels,
+    find_settled,
+    settled_members,
+    usual_labels,
+)
+from ringfence.jobs.scoring.node_evaluation import evaluate_nodes
+from ringfence.jobs.scoring.version_on_graph import calibrate_version
 from tests.faults.case import Case
 from tests.known_nodes import ListedNodes
 
@@ -39,8 +47,8 @@ def wrong_classes(case: Case) -> list[str]:
     manifest = json.loads(active_manifest(case.store, case.name))
     version, classes = manifest["version"], manifest["classes"]
     counted = {
-        one.node_key: classes[one.class_index]
-        for one in calibration_members(case.store, case.name, version, classes)
+        member.node_key: classes[member.class_index]
+        for member in calibration_members(case.store, case.name, version, classes)
     }
     recorded = members(case.store, case.name, version, "calibration")
     there = case.graph.read(
@@ -48,16 +56,16 @@ def wrong_classes(case: Case) -> list[str]:
         "t.epochSeconds * 1000000000 + t.nanosecond AS ns"
     )
     now = {encode_key(row["id"]): (row["kind"], row["ns"]) for row in there}
-    found = []
-    for one in recorded:
-        if one.node_key not in now:  # a run leaves it out by itself
+    wrong = []
+    for member in recorded:
+        if member.node_key not in now:  # a run leaves it out by itself
             continue
-        kind, ns = now[one.node_key]
-        expected = kind if ns == one.created_ns else None
-        if counted.get(one.node_key) != expected:
-            was = counted.get(one.node_key)
-            found.append(f"{one.node_key} counts as {was}, the graph has {expected}")
-    return found
+        kind, ns = now[member.node_key]
+        expected = kind if ns == member.created_ns else None
+        if counted.get(member.node_key) != expected:
+            was = counted.get(member.node_key)
+            wrong.append(f"{member.node_key} counts as {was}, the graph has {expected}")
+    return wrong
 
 
 def stale_sets(case: Case, seq: int) -> list[str]:
@@ -81,22 +89,25 @@ def _compute(
     workspace: Workspace, folder: Path, seq: int, keys: list[str]
 ) -> dict[str, tuple[list[float], list[float], int]]:
     """Scores, p-values and the number of calibration nodes for each key."""
-    reader = GraphReader(workspace.graph, workspace.mapping, folder, 1_000, 0.0)
-    mirror = sync_mirror(reader, whole=True).mirror
-    version = one_run(
-        workspace.store, workspace.project, seq
-    ).model  # the active one may be another
+    fresh = _in_folder(workspace, folder)
+    mirror = read_graph(fresh, None, no_progress, whole=True).mirror
+    # the active version may be another
+    version = one_run(workspace.store, workspace.project, seq).model
     recorded = manifest_of(workspace.store, workspace.project, version)
     model = load_model(workspace.models, recorded)
     known = calibration_members(workspace.store, workspace.project, model.version, model.classes)
     joined = _joined_until(workspace, model.version, model.classes, seq)
-    never = held_out_keys(model.manifest, [one.node_key for one in joined])
-    joined = [one for one in joined if one.node_key not in never]
-    known = [*_settled(workspace, model.version, known, seq, len(joined)), *joined]
+    never = held_out_keys(model.manifest, [member.node_key for member in joined])
+    joined = [member for member in joined if member.node_key not in never]
+    terms = terms_in_force(workspace.settings.conformal, model.manifest)
+    usual = usual_labels(model.manifest, terms.settles_by_age)
+    known = [*_settled(workspace, model.version, known, seq, len(joined), usual), *joined]
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
-    fresh = _InFolder(workspace, folder)
-    graph = inference.inference_graph(mirror, workspace.mapping)
-    done = evaluate_rows(fresh, model, mirror, known, graph, mirror.find(here), Stopwatch())
+    calibrated = replace(
+        calibrate_version(workspace, model, mirror, at_alpha=True, tables=folder / "tables"),
+        calibration=CalibrationSet(tuple(known), (), (), 0, {}),
+    )
+    done = evaluate_nodes(calibrated, mirror.find(here))
     columns = zip(here, done.result.scores.tolist(), done.result.p_values.tolist(), strict=True)
     return {key: (scores, p, done.result.n_calibration) for key, scores, p in columns}
 
@@ -113,7 +124,12 @@ def _joined_until(
 
 
 def _settled(
-    workspace: Workspace, version: str, base: Sequence[Member], seq: int, others: int
+    workspace: Workspace,
+    version: str,
+    base: Sequence[Member],
+    seq: int,
+    others: int,
+    usual: UsualLabels,
 ) -> list[Member]:
     """Calibration nodes of the training that counted for the run `seq`, by what it could know.
 
@@ -128,18 +144,15 @@ def _settled(
         if node.evaluated_in < seq and node.noticed_ns < decided
     ]
     evaluated_in = {node.node_key: node.evaluated_in for node in seen if node.role}
-    ready = ready_runs(ListedNodes(seen).counts(), runs)
+    ready = find_settled(ListedNodes(seen).counts(), runs, usual).seqs
     return settled_members(base, evaluated_in, ready, others)
 
 
-class _InFolder:
-    """A workspace whose kept tables are elsewhere: nothing of a run is used or touched."""
-
-    def __init__(self, workspace: Workspace, folder: Path) -> None:
-        self.workspace, self.tables = workspace, folder / "tables"
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.workspace, name)
+def _in_folder(workspace: Workspace, folder: Path) -> Workspace:
+    """The project with an empty folder: nothing that a run keeps is used or touched."""
+    settings = workspace.settings
+    engine = settings.engine.model_copy(update={"folder": folder})
+    return replace(workspace, settings=settings.model_copy(update={"engine": engine}))
 
 
 def _differs(row: Any, scores: list[float], p: list[float], n: int) -> bool:

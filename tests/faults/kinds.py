@@ -5,14 +5,14 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from sqlalchemy import text
 
 from ringfence.connector import fault_points
 from tests.faults.case import LEASE_SECONDS, Case
-from tests.faults.proxy import Proxy, some_cut
+from tests.faults.proxy import Cut, Proxy, some_cut
 from tests.faults.worker import Attempt, Outcome, start
 
 AUDIT_PLACES = ("labels read", "before coverage", "coverage in sql", "coverage in graph")
@@ -32,16 +32,26 @@ class Window:
         self.seconds = max(0.1, self.seconds * (1.2 if in_time else 0.7))
 
 
+@dataclass(slots=True)
+class MessageCount:
+    """The message of a run at which the connection was cut last."""
+
+    nth: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """What a fault may use besides the case: the proxy, and a way to restart Neo4j.
+    """What a fault may use besides the case: the proxy, and ways to restart the servers.
 
-    `restart` calls what it is given when the server is dead, and returns when it is back.
+    `restart` calls what it is given when Neo4j is dead, and returns when it is back; `restart_sql`
+    kills PostgreSQL and starts it again. Each is None where the server is not our own.
     """
 
     proxy: Proxy
     restart: Callable[[Callable[[], None]], None] | None
     window: Window
+    restart_sql: Callable[[], None] | None = None
+    messages: MessageCount = field(default_factory=MessageCount)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +129,22 @@ def cut_anywhere(case: Case, ground: Ground) -> Hurt:
     return _cut(case, ground, "portion")
 
 
+def cut_at_each_message(case: Case, ground: Ground) -> Hurt:
+    """The connection is cut at the message after that of the last such fault, from the first on."""
+    ground.messages.nth += 1
+    done = _cut_at(case, ground, Cut("portion", ground.messages.nth), "line")
+    if not done.happened:  # the run has no more messages: the next cut is at its first again
+        ground.messages.nth = 0
+    return done
+
+
 def _cut(case: Case, ground: Ground, kind: str) -> Hurt:
-    ground.proxy.arm(some_cut(kind, case.chance))
-    action = case.chance.choice(("score", "line"))
+    cut = some_cut(kind, case.chance)
+    return _cut_at(case, ground, cut, case.chance.choice(("score", "line")))
+
+
+def _cut_at(case: Case, ground: Ground, cut: Cut, action: str) -> Hurt:
+    ground.proxy.arm(cut)
     uri = {"RINGFENCE_NEO4J_URI": f"bolt://127.0.0.1:{ground.proxy.port}"}
     outcome = start(case.task(action, environment=uri)).outcome()
     happened = ground.proxy.cuts > 0
@@ -142,6 +165,19 @@ def sql_backend_killed(case: Case, _ground: Ground) -> Hurt:
                     "WHERE datname = current_database() AND pid <> pg_backend_pid()"
                 )
             )
+        case.store.close()  # connections that the harness itself had in its pool are ended too
+        attempt.go_on()
+    return Hurt(happened, attempt.outcome())
+
+
+def postgresql_killed(case: Case, ground: Ground) -> Hurt:
+    """kill -9 of PostgreSQL with all its processes at a place; it is back when the run goes on."""
+    place = case.chance.choice(fault_points.NAMES)
+    attempt = start(case.task(_action(place, case.chance), deed="wait", place=place))
+    happened = attempt.reached()
+    if happened and ground.restart_sql:
+        case.store.close()
+        ground.restart_sql()
         attempt.go_on()
     return Hurt(happened, attempt.outcome())
 
@@ -149,7 +185,7 @@ def sql_backend_killed(case: Case, _ground: Ground) -> Hurt:
 def damaged_mirror(case: Case, _ground: Ground) -> Hurt:
     """The mirror is missing, torn, or older than the store."""
     mirror = case.workspace.mirror
-    files = sorted(one for one in mirror.rglob("*") if one.is_file())
+    files = sorted(path for path in mirror.rglob("*") if path.is_file())
     if not files:
         return Hurt(False, Outcome("done"))
     how = case.chance.choice(("missing", "torn", "older"))
@@ -229,9 +265,10 @@ def _action(place: str, chance: random.Random) -> str:
 
 
 KINDS: dict[str, Callable[[Case, Ground], Hurt]] = {
-    one.__name__: one
-    for one in (
+    fault.__name__: fault
+    for fault in (
         kill_at_a_place, kill_at_a_time, clock_jump, freeze, cut_before_commit, cut_after_commit,
-        cut_anywhere, sql_backend_killed, damaged_mirror, older_backup, neo4j_killed, disk_full,
+        cut_anywhere, cut_at_each_message, sql_backend_killed, postgresql_killed, damaged_mirror,
+        older_backup, neo4j_killed, disk_full,
     )
 }  # fmt: skip

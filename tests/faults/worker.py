@@ -22,6 +22,7 @@ from sqlalchemy import create_engine, update
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import RingfenceError
+from ringfence.connector.neo4j.read import append
 from ringfence.connector.store import migrate, predictions, tables
 from ringfence.connector.store.lifecycle.activations import activations_of, version_before
 from ringfence.connector.store.models import class_names
@@ -37,6 +38,7 @@ from tests.faults import breaks
 
 PATIENCE = 240.0
 NODES_PER_BLOCK = 5  # of a run that goes to SQL: several blocks, to die between two
+MAX_NODES_READ_AGAIN = 12  # a case has more shops and fewer towns: both ways to read context
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ def schedule_once(workspace: Workspace) -> None:
 def promote(workspace: Workspace) -> None:
     """Take the newest version that is not in use into use."""
     active = activations_of(workspace.store, workspace.project)[-1].version
-    others = [one for one in class_names(workspace.store, workspace.project) if one != active]
+    others = [name for name in class_names(workspace.store, workspace.project) if name != active]
     promotion.run_promotion(workspace, others[-1], "by the harness")
 
 
@@ -126,6 +128,7 @@ def work(task: Task, pipe: Connection) -> None:
     torch.set_num_threads(1)
     _arm(task, pipe)
     predictions.NODES_PER_BLOCK = NODES_PER_BLOCK
+    append.MAX_NODES_READ_AGAIN = MAX_NODES_READ_AGAIN
     try:
         with open_workspace(load(task.config, task.environment)) as workspace:
             breaks.BREAKS[task.without]()

@@ -9,7 +9,7 @@ CHECK = """
 import sys
 import numpy as np
 from ringfence.models.inference.kernels import gcn, transform
-from ringfence.models.inference.border import checksum
+from ringfence.models.inference.kernels.checksum import checksum
 import ringfence.models.exchangeability.monitor
 assert "numba" not in sys.modules
 assert checksum(np.arange(3.0)) == checksum(np.arange(3.0))

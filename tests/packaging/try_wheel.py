@@ -2,8 +2,11 @@
 
 Wheel and sdist are built from the files that git knows. For each Python from 3.11 to 3.13 a new
 environment gets the locked requirements and the wheel, and nothing of this checkout: `--help`, the
-demo with its own Neo4j, and the dashboard over what the demo left. The table says which Pythons ran
-and which are untested because the machine does not have them.
+demo with its own Neo4j, and the dashboard over what the demo left. A second environment gets those
+of a scorer, without torch and scikit-learn: it scores nodes that came after the demo, audits and
+verifies, and says what to type where it is asked to train. The table says which Pythons ran and
+which are untested because the machine does not have them; below it stand how large the environments
+are and how long a cold command takes in the scorer's.
 """
 
 import argparse
@@ -15,6 +18,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.request
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +36,25 @@ VERSIONS = ("3.11", "3.12", "3.13")
 PAGES = ("", "worklist", "coverage", "runs", "metrics")
 DEMO = ("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", "--json")
 SECONDS_FOR_A_STEP = 900
+FULL_LOCK, SCORER_LOCK = "requirements.lock", "requirements-scorer.lock"
+CONFIG = ".ringfence/demo/ringfence.toml"
+SCORER_VERBS = (("score", "--json"), ("audit",), ("verify",), ("status",))
+COLD_RUNS = 3
+NOTHING_THAT_TRAINS = """
+from importlib.util import find_spec
+there = [name for name in ("torch", "torch_geometric", "sklearn") if find_spec(name)]
+assert not there, there
+"""
+ACCOUNTS_THAT_ARRIVE = """
+import sys, neo4j
+uri, user, password = sys.argv[1:]
+with neo4j.GraphDatabase.driver(uri, auth=(user, password)) as driver:
+    driver.execute_query(
+        "MATCH (a:Account) WITH a ORDER BY a.id LIMIT 20 MATCH (a)-[:USES]->(d) "
+        "WITH a, collect(d)[0] AS d CREATE (b:Account)-[:USES {created_at: datetime()}]->(d) "
+        "SET b = a {.*, id: 'later-' + toString(a.id), created_at: datetime(), kind: null}"
+    )
+"""
 UNTESTED = "this machine has no Python {}"
 
 
@@ -47,6 +70,7 @@ class Trial:
     outcome: str
     facts: str
     ran: bool
+    measured: tuple[str, ...] = ()
 
     @property
     def failed(self):
@@ -86,11 +110,11 @@ def step(name, *command, cwd):
     return done.stdout
 
 
-def make_environment(python, wheel, folder, uv):
+def make_environment(python, wheel, folder, uv, lock=FULL_LOCK):
     """A new environment with the locked requirements and the wheel; return its programs."""
     step("venv", uv, "venv", "--quiet", "--python", python, folder, cwd=folder.parent)
     inside = ("--quiet", "--python", folder / "bin/python")
-    locked = ("--only-binary", ":all:", "--require-hashes", "-r", ROOT / "requirements.lock")
+    locked = ("--only-binary", ":all:", "--require-hashes", "-r", ROOT / lock)
     step("requirements", uv, "pip", "install", *inside, *locked, cwd=folder.parent)
     step("install", uv, "pip", "install", *inside, "--no-deps", wheel, cwd=folder.parent)
     step("check", uv, "pip", "check", *inside, cwd=folder.parent)
@@ -108,14 +132,14 @@ def ask_pages(ringfence, folder):
         try:
             url = _read_url(server)
             for page in PAGES:
-                with urllib.request.urlopen(url + page, timeout=60) as answer:
+                with urllib.request.urlopen(url + page, timeout=SECONDS_FOR_A_STEP) as answer:
                     if answer.status != 200 or not answer.read():
                         raise Failed(f"the dashboard's page /{page} answered {answer.status}")
         except OSError as error:
             raise Failed(f"the dashboard did not answer: {error}") from None
         finally:
             os.killpg(server.pid, signal.SIGINT)
-            code = server.wait(60)
+            code = server.wait(SECONDS_FOR_A_STEP)
     if code != 0:
         raise Failed(f"the dashboard ended with {code}")
     return len(PAGES)
@@ -140,12 +164,72 @@ def try_python(version, python, wheel, folder, uv):
         step("--help", ringfence, "--help", cwd=home)
         report = json.loads(step("demo", ringfence, *DEMO, cwd=home))
         pages = ask_pages(ringfence, home)
+        scorer = make_environment(python, wheel, folder / "scorer", uv, SCORER_LOCK)
+        arrived = score_without_training(scorer, ringfence, home)
+        measured = measure(scorer, folder, home)
         exact = step("version", programs / "python", "-V", cwd=home).split()[-1]
     except Failed as failed:
         return Trial(version, "FAILED", str(failed), ran=True)
     evaluated = sum(one["evaluated"] for one in report["runs"])
     facts = f"Python {exact}: demo of {len(report['runs'])} runs with {evaluated:,} sets, "
-    return Trial(version, "ran", facts + f"{pages} pages of the dashboard", ran=True)
+    facts += f"{pages} pages of the dashboard; {arrived} sets by a scorer without torch"
+    return Trial(version, "ran", facts, ran=True, measured=measured)
+
+
+def score_without_training(programs, full, home):
+    """Score accounts that came after the demo in an environment without torch; return how many."""
+    ringfence = programs / "ringfence"
+    step("no torch", programs / "python", "-c", NOTHING_THAT_TRAINS, cwd=home)
+    step("neo4j start", full, "neo4j", "start", "--config", CONFIG, cwd=home)
+    try:
+        status = (full, "neo4j", "status", "--show-password", "--json", "--config", CONFIG)
+        server = json.loads(step("neo4j status", *status, cwd=home))
+        login = (server["uri"], server["user"], server["password"])
+        step("new accounts", programs / "python", "-c", ACCOUNTS_THAT_ARRIVE, *login, cwd=home)
+        for number, verb in enumerate(SCORER_VERBS):
+            said = step(" ".join(verb), ringfence, *verb, "--config", CONFIG, cwd=home)
+            if number == 0:
+                evaluated = json.loads(said)["evaluated"]
+        if evaluated != 20:
+            raise Failed(f"the scorer gave {evaluated} of 20 accounts their sets")
+        refuse_to_train(ringfence, home)
+    finally:
+        step("neo4j stop", full, "neo4j", "stop", "--config", CONFIG, cwd=home)
+    return evaluated
+
+
+def refuse_to_train(ringfence, home):
+    """The scorer says what to type where it is asked to train."""
+    done = run(ringfence, "train", "--config", CONFIG, cwd=home)
+    if done.returncode != 1 or "pip install 'ringfence[train]'" not in done.stderr:
+        raise Failed(f"train without torch ended with {done.returncode}: {done.stderr[-200:]}")
+
+
+def measure(scorer, folder, home):
+    """Size of both environments by `du`, and seconds of cold commands in the scorer's."""
+    sizes = (
+        f"{name} {megabytes(folder / kept):,} MB"
+        for name, kept in (("scorer", "scorer"), ("with training", "environment"))
+    )
+    commands = ("--version",), ("worklist", "mule", "--config", CONFIG)
+    cold = (
+        f"`ringfence {words[0]}` "
+        f"{min(seconds(scorer, words, home) for _ in range(COLD_RUNS)):.2f} s"
+        for words in commands
+    )
+    return (*sizes, *cold)
+
+
+def megabytes(folder):
+    """What `du` says that a folder takes, without the .pyc files that Python wrote into it."""
+    told = step("du", "du", "-sm", "--exclude=__pycache__", folder, cwd=folder.parent)
+    return int(told.split()[0])
+
+
+def seconds(programs, words, home):
+    began = time.perf_counter()
+    step(words[0], programs / "ringfence", *words, cwd=home)
+    return time.perf_counter() - began
 
 
 def table(trials):
@@ -186,6 +270,9 @@ def main(argv=None):
             own.mkdir()
             trials.append(try_python(version, python, wheel, own, uv))
     print(table(trials))
+    for trial in trials:
+        if trial.measured:
+            print(f"{trial.version}: {'; '.join(trial.measured)}")
     return int(any(one.failed for one in trials) or not any(one.ran for one in trials))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.models.conformal.evaluate import (
     NodeDegrees,
@@ -19,8 +19,8 @@ from ringfence.models.conformal.evaluate import (
     degree_counts,
     evaluate,
 )
-from ringfence.models.inference import graph_of, incoming
-from ringfence.models.promise.strata import class_strata
+from ringfence.models.inference import graph_of, in_neighbours
+from ringfence.models.rules.registry import rule_named
 from ringfence.models.scores.node_scores import node_scores
 from tests.statistics.test_degree_bands import ALPHA, BATCHES, NODES, probabilities
 from tests.statistics.test_degree_bands import world as plain_world
@@ -44,7 +44,7 @@ def rare_and_all(seed, order, rule, per_class):
     start = 0.4 * horizon
     there = np.flatnonzero(node_time <= start)
     calibration = rng.permutation(there)[: len(there) // 2]
-    counts, promise = np.zeros(4), Promise((ALPHA,), rule)
+    counts, promise = np.zeros(4), Promise((ALPHA,), rule_named(rule))
     for batch in range(BATCHES):
         now = start + (horizon - start) * (batch + 1) / BATCHES
         before = start + (horizon - start) * batch / BATCHES
@@ -53,11 +53,15 @@ def rare_and_all(seed, order, rule, per_class):
         wanted = np.concatenate([calibration, due])
         found = node_scores("TPS", probabilities(features, graph)[wanted], u[wanted], {}, None)
         n, truth = len(calibration), classes[calibration]
-        degree = np.diff(incoming(graph, np.arange(NODES)).offsets)
+        degree = np.diff(in_neighbours(graph, np.arange(NODES)).offsets)
         degrees = NodeDegrees(
             degree[calibration], degree[due], degree_counts(degree[node_time <= now])
         )
-        strata = class_strata(promise, degrees, truth, np.full(4, ALPHA)) if per_class else None
+        strata = (
+            promise.rule.class_strata(promise, degrees, truth, np.full(4, ALPHA))
+            if per_class
+            else None
+        )
         known = found[np.arange(n), truth]
         done = evaluate(NodeScores(known, found[n:], known), degrees, promise, strata=strata)
         hit = done.sets[0][np.arange(len(due)), classes[due]]
@@ -110,7 +114,7 @@ def tally(name, known, covered, n, seq):
         seq=seq, model="m", rule="auto", score="TPS", alpha=ALPHA, options='{"promise":"class"}',
         n_calibration=n, effective_calibration=float(n), name=name, counts=counts,
         sums=dict.fromkeys(SUMS, 0.0), promise="class",
-        strata=((Stratum(n, float(n), ALPHA, known, covered, name),),),
+        strata=((StratumCounts(n, float(n), ALPHA, known, covered, name),),),
     )  # fmt: skip
 
 

@@ -44,7 +44,8 @@ from ringfence.models.sequences.sequence import (
     node_sequence,
     scores_over_time,
 )
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 
 pytestmark = pytest.mark.slow
 
@@ -84,11 +85,15 @@ def make_world(features, y, edges, per_class, seed, network="gcn", hidden=16):
     inside = np.searchsorted(context, edges[:, np.isin(edges, context).all(axis=0)])
     model = build(network, x.size(1), classes, hidden=hidden)
     trained = train(
-        model, x[context], canonical_edges(torch.from_numpy(inside), len(context)),
-        torch.from_numpy(y[context]), torch.from_numpy(np.searchsorted(context, learn)),
-        torch.from_numpy(np.searchsorted(context, np.setdiff1d(context, learn))),
-        seed=seed, learning_rate=0.01, max_epochs=200, patience=30,
-    )  # fmt: skip
+        model,
+        OneLabelData(x[context], canonical_edges(torch.from_numpy(inside), len(context))),
+        TrainingTargets(
+            torch.from_numpy(y[context]),
+            torch.from_numpy(np.searchsorted(context, learn)),
+            torch.from_numpy(np.searchsorted(context, np.setdiff1d(context, learn))),
+        ),
+        TrainingOptions(seed=seed, learning_rate=0.01, max_epochs=200, patience=30),
+    )
     model.load_state_dict(trained.state)
     model.eval()
     u = rng.random(len(y))
@@ -111,6 +116,8 @@ def block_world(nodes, seed, mean_degree, per_class, tail, network="gcn"):
 
 # Node sequences
 
+TIMES = ("on arrival", "after a delay", "at a date", "at random times", "at random ages")
+
 
 def node_replicate(world, seed):
     """Covered counts and shares of one random order: {(rule, when): number}."""
@@ -124,6 +131,7 @@ def node_replicate(world, seed):
         "after a delay": EvaluationPolicy.after(2).due_at(sequence.node_step),
         "at a date": EvaluationPolicy.at(4).due_at(sequence.node_step),
         "at random times": rng.integers(sequence.node_step, STEPS + 1),
+        "at random ages": EvaluationPolicy.within(4).due_at(sequence.node_step, rng.random(nodes)),
     }
     found = {}
     printed = (RANK + 1) / (CALIBRATION + 1)  # alpha whose rank is that of the printed quantile
@@ -210,13 +218,13 @@ def test_the_exact_law_catches_naive_and_a_rank_off_by_one(rule, node_runs):
     assert found.min() < LEVEL / len(found)
 
 
-@pytest.mark.parametrize("when", ["on arrival", "after a delay", "at a date", "at random times"])
+@pytest.mark.parametrize("when", TIMES)
 def test_nodeex_keeps_its_coverage_whenever_nodes_are_evaluated(when, node_runs):
     values = node_runs["node", when]
     assert abs(t_statistic(values)) < critical(values)
 
 
-@pytest.mark.parametrize("when", ["on arrival", "after a delay", "at a date", "at random times"])
+@pytest.mark.parametrize("when", TIMES)
 def test_naive_does_not(when, node_runs):
     values = node_runs["naive", when]
     assert t_statistic(values) > critical(values)  # it covers too much here: sets too large

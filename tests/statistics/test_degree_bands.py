@@ -17,7 +17,8 @@ from ringfence.models.conformal.evaluate import (
     degree_counts,
     evaluate,
 )
-from ringfence.models.inference import graph_of, incoming, neighbourhood
+from ringfence.models.inference import graph_of, in_neighbours, neighbourhood
+from ringfence.models.rules.registry import rule_named
 from ringfence.models.scores import softmax64
 from ringfence.models.scores.node_scores import needs_neighbours, node_scores
 
@@ -45,7 +46,7 @@ def world(rng, order):
 
 def probabilities(features, graph):
     """Mean features of a node and its neighbours, sharpened: the same map for every node."""
-    near = incoming(graph, np.arange(graph.size))
+    near = in_neighbours(graph, np.arange(graph.size))
     total = features.copy()
     np.add.at(total, np.repeat(near.rows, near.counts()), features[near.sources])
     return softmax64(2.0 * total / (1 + near.counts())[:, None])
@@ -74,12 +75,12 @@ def covered_on_arrival(seed, order, rule, score, alphas=(ALPHA,)):
         )  # fmt: skip
         n = len(calibration)
         known = found[np.arange(n), classes[calibration]]
-        degree = np.diff(incoming(graph, np.arange(NODES)).offsets)
+        degree = np.diff(in_neighbours(graph, np.arange(NODES)).offsets)
         present = node_time <= now
         result = evaluate(
             NodeScores(known, found[n:], known),
             NodeDegrees(degree[calibration], degree[due], degree_counts(degree[present])),
-            Promise(alphas, rule),
+            Promise(alphas, rule_named(rule)),
         )
         sets = result.sets[0]
         hits = sets[np.arange(len(due)), classes[due]].sum()

@@ -9,15 +9,16 @@ import pytest
 from scipy.stats import betabinom, binom, chi2, norm
 
 from ringfence.connector.keys import encode_key
-from ringfence.connector.mirror.typed import RawBlock, context_key, create_typed
-from ringfence.connector.neo4j.read.incremental import RelationshipBlock
+from ringfence.connector.mirror import RawBlock, RelationshipBlock, context_key, create_raw
 from ringfence.jobs.config.load import load
 from ringfence.jobs.project.holdout import configured_holdout
+from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.samples.payments import PAYMENTS_TOML
+from ringfence.jobs.training.fit import fit_network, outputs_inside
 from ringfence.jobs.training.split import draw_holdout, split_labelled
-from ringfence.jobs.training.typed_fit import fit_typed, typed_outputs_inside
 from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
+from ringfence.models.rules.node_ex import NODE_EX
 from ringfence.models.sample.payments import payment_graph
 from ringfence.models.scores import aps, softmax64
 
@@ -31,7 +32,7 @@ def mirror(folder, mapping, seed):
     sample, rng = payment_graph(NODES, seed=seed), np.random.default_rng(seed)
     first, *_ = batches(sample.accounts, [NODES // 2, NODES // 2])
     accounts, labelled = first.nodes.tolist(), rng.random(NODES) < 0.5
-    typed, names = create_typed(folder, "x", mapping), sample.accounts.classes
+    typed, names = create_raw(folder, "x", mapping.column_names), sample.accounts.classes
     here = np.isin(np.arange(NODES), first.nodes)
     ends = [sample.accounts.edges[:, first.edges]]
     ends += [pair[:, here[pair[0]]] for pair in (sample.uses, sample.pays)]
@@ -39,16 +40,16 @@ def mirror(folder, mapping, seed):
     tables = [
         ([sample.columns[at] for at in accounts], accounts),
         ([sample.devices[at] for at in used], [sample.devices[at]["id"] for at in used]),
-        (sample.merchants, [one["name"] for one in sample.merchants]),
+        (sample.merchants, [row["name"] for row in sample.merchants]),
     ]
     known = [names[sample.accounts.y[at]] if labelled[at] else None for at in accounts]
     for label, (rows, ids) in enumerate(tables):
         typed.add_nodes(
-            RawBlock(
-                label, [context_key(label, encode_key(one)) for one in ids],
+            [RawBlock(
+                label, [context_key(label, encode_key(key)) for key in ids],
                 [[row.get(name) for row in rows] for name in mapping.nodes[label].column_names],
                 known if label == 0 else [None] * len(rows), np.zeros(len(rows), np.int64),
-            )
+            )]
         )  # fmt: skip
     of = [
         lambda at: at,
@@ -58,33 +59,32 @@ def mirror(folder, mapping, seed):
     for kind, pair in enumerate(ends):
         source = [context_key(0, encode_key(at)) for at in pair[0].tolist()]
         target = [context_key(kind, encode_key(of[kind](at))) for at in pair[1].tolist()]
-        typed.base.add_block(RelationshipBlock(kind, source, target))
-    typed.base.add_relationships([])
+        typed.add_block(RelationshipBlock(kind, source, target))
+    typed.add_relationships([])
     truth = {context_key(0, encode_key(at)): names[sample.accounts.y[at]] for at in accounts}
     return typed, truth
 
 
 def covered(folder, settings, seed):
     """How many unlabelled accounts were covered, how many there are, how many calibrated."""
-    mapping = settings.graph.mapping().typed
+    mapping = settings.graph.mapping()
     typed, truth = mirror(folder / f"seed-{seed}", mapping, seed)
-    drawn = draw_holdout(typed.base, configured_holdout(settings))
-    split = split_labelled(typed.base, settings.model, None, drawn.rows)
-    fitted, trained, _ = fit_typed(typed, mapping, settings.model, split, None)
+    drawn = draw_holdout(typed, configured_holdout(settings))
+    split = split_labelled(typed, settings.model, None, drawn.rows)
+    workspace = Workspace(settings, settings.mapping(), None, None)
+    fitted = fit_network(workspace, typed, split, None)
     rows = typed.rows_of_label(0)
-    logits = typed_outputs_inside(
-        typed, mapping, settings.model, fitted, trained, len(split.classes), rows
-    )
-    keys = typed.base.keys.take(rows.tolist())
+    logits = outputs_inside(workspace, typed, split, fitted, rows).logits
+    keys = typed.keys.take(rows.tolist())
     y = np.array([split.classes.index(truth[key]) for key in keys])
     scores = np.asarray(aps(softmax64(logits), np.random.default_rng(seed + 99).random(len(rows))))
     calibration = np.flatnonzero(np.isin(rows, split.calibration))
-    due = np.flatnonzero(typed.base.classes[rows] < 0)
+    due = np.flatnonzero(typed.classes[rows] < 0)
     own = scores[calibration, y[calibration]]
     ones = [np.ones(len(some), np.int64) for some in (calibration, due)]
     sets = evaluate(
         NodeScores(own, scores[due], own), NodeDegrees(*ones, np.array([0, len(rows)])),
-        Promise((ALPHA,), "NodeEx"),
+        Promise((ALPHA,), NODE_EX),
     ).sets[0]  # fmt: skip
     return int(sets[np.arange(len(due)), y[due]].sum()), len(due), len(calibration)
 

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 
 from ringfence.connector.records import KnownNode, Member, RunCount
-from ringfence.jobs.scoring.calibration import living_set as calibration
+from ringfence.jobs.scoring.calibration import calibration_set as calibration
+from ringfence.jobs.scoring.calibration.calibration_set import choose_calibration
 from ringfence.jobs.scoring.calibration.eligibility import Eligibility
-from ringfence.jobs.scoring.calibration.living_set import choose_calibration
 from ringfence.jobs.scoring.calibration.settled_runs import settled_at_training, settled_members
 from ringfence.models import hashing
+from ringfence.models.calibration.sets.registry import calibration_set_named
 from tests.known_nodes import ListedNodes
 from tests.statistics.test_versions import ALPHA, SHARES, World
 
@@ -85,7 +86,7 @@ class EarlyWorld(World):
                 ListedNodes(self.known_at(seq, self.roles[version], self.joined[version])),
                 self.runs(seq),
                 CLASSES,
-                calibration_set=self.calibration_set,
+                kind=calibration_set_named(self.calibration_set),
                 window_nodes=self.window,
                 promised=(),
                 eligible=Eligibility(version, 1, {"": SHARES}),

@@ -10,14 +10,15 @@ import pytest
 import torch
 
 from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
-from ringfence.models.inference.typed import forward_typed
-from ringfence.models.inference.typed.plan import plan_typed
+from ringfence.models.inference.several_labels import forward_typed
+from ringfence.models.inference.several_labels.plan import plan_typed
 from ringfence.models.networks.typed_factory import build_typed
+from ringfence.models.rules.node_ex import NODE_EX
 from ringfence.models.schema import Relation, TypedSchema
 from ringfence.models.scores import softmax64, tps
-from ringfence.models.training.typed import train_typed
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 from ringfence.models.training.typed_data import select_typed
-from tests.models.inference.typed.histories import History
+from tests.models.inference.several_labels.histories import History
 
 pytestmark = pytest.mark.statistics
 CLASSES, SHOPS, PART, ALPHA = 4, 20, 300, 0.1
@@ -55,11 +56,12 @@ def run(seed, cut, waited):
     edges = np.array(sorted(world.edges), np.int64).T
     data = select_typed(world.schema, columns, edges, rows, n)
     network = build_typed("typed_sage", world.schema, world.widths, CLASSES, hidden=16, seed=seed)
-    trained = train_typed(
-        network, data, torch.from_numpy(y[learned]), torch.arange(len(TRAIN)),
-        torch.arange(len(TRAIN), len(learned)), classes=CLASSES, seed=seed, max_epochs=80,
-        patience=20,
-    )  # fmt: skip
+    places = torch.arange(len(learned))
+    targets = TrainingTargets(
+        torch.from_numpy(y[learned]), places[: len(TRAIN)], places[len(TRAIN) :]
+    )
+    options = TrainingOptions(seed=seed, max_epochs=80, patience=20)
+    trained = train(network, data, targets, options)
     weights = {name: one.numpy() for name, one in trained.state.items()}
     plan = plan_typed(world.schema, weights)
     wanted = np.concatenate([CALIBRATION, DUE])
@@ -69,7 +71,7 @@ def run(seed, cut, waited):
     ones = np.ones(PART, np.int64)
     sets = evaluate(
         NodeScores(known, scores[PART:], known), NodeDegrees(ones, ones, np.array([0, 2 * PART])),
-        Promise((ALPHA,), "NodeEx"),
+        Promise((ALPHA,), NODE_EX),
     ).sets[0]  # fmt: skip
     return sets[np.arange(PART), y[DUE]].mean(), sets.sum(axis=1).mean()
 

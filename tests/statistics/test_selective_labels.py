@@ -18,12 +18,14 @@ from ringfence.models.conformal.evaluate import (
     evaluate,
     rule_strata,
 )
-from ringfence.models.inference import graph_of, incoming
+from ringfence.models.inference import graph_of, in_neighbours
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
+from ringfence.models.rules.node_ex import NODE_EX
 from ringfence.models.scores import aps, softmax64
 
 CLASSES, NODES, EDGES, ALPHA = 4, 2_500, 5_000, 0.1
-NODE, AUTO = Promise((ALPHA,), "NodeEx"), Promise((ALPHA,), "auto")
-SHIFT = Promise((ALPHA,), "auto", shift=True)
+NODE, AUTO = Promise((ALPHA,), NODE_EX), Promise((ALPHA,), DEGREE_BANDS)
+SHIFT = Promise((ALPHA,), DEGREE_BANDS, shift=True)
 
 
 class World:
@@ -37,7 +39,7 @@ class World:
         ends = rng.choice(NODES, (2, 4 * EDGES), p=weight / weight.sum())
         same = self.classes[ends[0]] == self.classes[ends[1]]
         keep = (ends[0] != ends[1]) & (same | (rng.random(4 * EDGES) < 0.25))
-        near = incoming(graph_of(ends[:, keep][:, :EDGES], NODES), np.arange(NODES))
+        near = in_neighbours(graph_of(ends[:, keep][:, :EDGES], NODES), np.arange(NODES))
         self.degree = near.counts()
         total = features.copy()
         np.add.at(total, np.repeat(near.rows, self.degree), features[near.sources])

@@ -13,7 +13,7 @@ from scipy.stats import binom
 
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.calibration.window import newest
@@ -34,7 +34,7 @@ def judged(rng, known, bands, due, due_bands, level):
         p = (1 + np.searchsorted(own, due[here], side="right")) / (len(own) + 1)
         hits[here] = p > level
         n = len(own)
-        strata.append(Stratum(n, float(n), level, int(here.sum()), int(hits[here].sum())))
+        strata.append(StratumCounts(n, float(n), level, int(here.sum()), int(hits[here].sum())))
     return hits, strata
 
 

@@ -13,7 +13,7 @@ import pytest
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.calibration.window import newest
@@ -71,7 +71,7 @@ class Sequence:
             due = np.flatnonzero(own & (self.of_run == run))
             p = (1 + np.searchsorted(known, self.scores[due], side="right")) / (len(known) + 1)
             self.missed[due] = p <= level
-            stratum = Stratum(
+            stratum = StratumCounts(
                 len(known), float(len(known)), level, len(due), int((p > level).sum()),
                 name if self.promise == "class" else "",
             )  # fmt: skip

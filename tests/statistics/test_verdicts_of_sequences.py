@@ -14,9 +14,10 @@ from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
 from ringfence.models.guarantee.anytime import ANYTIME_DELTA
 from ringfence.models.guarantee.verdict import BROKEN_P, WATCH_P
+from ringfence.models.rules.node_ex import NODE_EX
 from ringfence.models.scores import aps, softmax64
 
-PROMISE = Promise((0.1,), "NodeEx")
+PROMISE = Promise((0.1,), NODE_EX)
 CALIBRATION, RUNS, PER_RUN, CLASSES = 500, 20, 30, 4
 SEQUENCES, SHIFTED, HALF = 300, 40, RUNS // 2
 NODES = CALIBRATION + RUNS * PER_RUN

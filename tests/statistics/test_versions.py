@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from ringfence.connector.records import KnownNode, Member, RunCount
+from ringfence.jobs.scoring.calibration.calibration_set import choose_calibration
 from ringfence.jobs.scoring.calibration.eligibility import Eligibility
-from ringfence.jobs.scoring.calibration.living_set import choose_calibration
 from ringfence.models import hashing
+from ringfence.models.calibration.sets.registry import calibration_set_named
 from tests.known_nodes import ListedNodes
 
 ALPHA, PER_RUN, LAG = 0.1, 20, 2
@@ -65,7 +66,7 @@ class World:
                 ListedNodes(self.known(version, seq)),
                 [RunCount(s, 100 * s, PER_RUN, v) for s, v in enumerate(self.plan[: seq - 1], 1)],
                 (CLASS,),
-                calibration_set=self.calibration_set,
+                kind=calibration_set_named(self.calibration_set),
                 window_nodes=self.window,
                 promised=(),
                 eligible=Eligibility(

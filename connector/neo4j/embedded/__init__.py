@@ -7,7 +7,7 @@ with embedded.running("graph") as server:      # or embedded.start(...) / embedd
 """
 
 from ringfence.connector.neo4j.embedded.folder import ServerInfo
-from ringfence.connector.neo4j.embedded.jars import VERSION, Progress
+from ringfence.connector.neo4j.embedded.jars import VERSION, ServerProgress
 from ringfence.connector.neo4j.embedded.options import ServerOptions
 from ringfence.connector.neo4j.embedded.server import (
     DEFAULT_FOLDER,
@@ -22,9 +22,9 @@ from ringfence.connector.neo4j.embedded.server import (
 __all__ = [
     "DEFAULT_FOLDER",
     "VERSION",
-    "Progress",
     "ServerInfo",
     "ServerOptions",
+    "ServerProgress",
     "ServerStatus",
     "find_running",
     "running",

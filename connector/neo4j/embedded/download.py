@@ -15,7 +15,7 @@ from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 
 from ringfence.connector.errors import ServerError
-from ringfence.connector.neo4j.embedded.jars import VERSION, Jar, Progress
+from ringfence.connector.neo4j.embedded.jars import VERSION, Jar, ServerProgress
 
 __all__ = ["download"]
 
@@ -36,7 +36,7 @@ class _CancelledError(Exception):
 
 
 def download(
-    jars: Sequence[Jar], folder: Path, address: str, progress: Callable[[Progress], None]
+    jars: Sequence[Jar], folder: Path, address: str, progress: Callable[[ServerProgress], None]
 ) -> None:
     """Put `jars` from the Maven repository at `address` into the local repository `folder`.
 
@@ -59,12 +59,14 @@ def download(
 
 
 def _follow(
-    futures: dict[Future[None], Jar], received: dict[Jar, int], progress: Callable[[Progress], None]
+    futures: dict[Future[None], Jar],
+    received: dict[Jar, int],
+    progress: Callable[[ServerProgress], None],
 ) -> None:
     total, pending = sum(jar.size for jar in received), set(futures)
     while True:
         done = sum(future.done() for future in futures)
-        progress(Progress("download", done, len(futures), sum(received.values()), total))
+        progress(ServerProgress("download", done, len(futures), sum(received.values()), total))
         if not pending:
             return
         finished, pending = wait(pending, REPORT_SECONDS, FIRST_EXCEPTION)
@@ -115,7 +117,7 @@ def _fetch_once(
 
 
 def _is_final(error: Exception) -> bool:
-    # 4xx will not change by asking again, except "too many requests" and "timed out"
+    # a retry doesn't change a 4xx, except "too many requests" and "timed out"
     return (
         isinstance(error, urllib.error.HTTPError)
         and 400 <= error.code < 500

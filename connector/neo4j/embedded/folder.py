@@ -1,6 +1,6 @@
-"""The data folder of an embedded server: what lies where, and who may read it.
+"""The data folder of an embedded server: its files, and who may read them.
 
-server.json       who runs: process id, address, since when          (0600)
+server.json       the running server: process id, address, since     (0600)
 credentials.env   RINGFENCE_NEO4J_URI, _USER and _PASSWORD           (0600, a secret)
 neo4j.conf        the settings of the last start
 data/             the graph
@@ -75,7 +75,7 @@ class DataFolder:
         """What `server.json` says; None where there is none or it can't be read as one."""
         try:
             return ServerState(**json.loads(self.state_file.read_text(encoding="utf-8")))
-        except (FileNotFoundError, ValueError, TypeError):
+        except (FileNotFoundError, NotADirectoryError, ValueError, TypeError):
             return None
 
     def password(self) -> str | None:
@@ -100,7 +100,7 @@ class DataFolder:
     def _credentials(self) -> dict[str, str]:
         try:
             text = self.credentials_file.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return {}
         pairs = (line.partition("=") for line in text.splitlines())
         return {name: value for name, _, value in pairs}

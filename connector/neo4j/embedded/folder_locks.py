@@ -1,6 +1,6 @@
 """Two locks of a data folder, both kept by the kernel, so that no crash can leave one behind.
 
-`start.lock` is held while somebody starts a server: two starts at once take turns.
+`start.lock` is held while a server is being started: two starts at once take turns.
 `server.lock` is held by the server's process as long as it lives. Whether a server runs, and
 under which process id, is asked of the kernel: a pid in a file may belong to somebody else by
 now, the holder of a lock can't.
@@ -25,7 +25,7 @@ POLL_SECONDS = 0.05
 
 @contextmanager
 def start_lock(path: Path, timeout: float) -> Iterator[None]:
-    """Hold the start lock; waits up to `timeout` seconds for whoever holds it now."""
+    """Hold the start lock; waits up to `timeout` seconds for its current holder."""
     deadline = time.monotonic() + timeout
     with open_private(path, "ab") as file:
         while not _try_lock(file.fileno()):
@@ -49,14 +49,14 @@ def _try_lock(descriptor: int) -> bool:
 
 
 def lock_holder(path: Path) -> int | None:
-    """The id of the process that holds the POSIX lock on `path`; None where nobody does.
+    """The id of the process that holds the POSIX lock on `path`; None if it is free.
 
     The server takes the lock with `fcntl.lockf`. A process can't see its own POSIX locks.
     """
     try:
         with path.open("rb") as file:
             answer = fcntl.fcntl(file.fileno(), fcntl.F_GETLK, _pack_query())
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):  # a file may stand where the folder should
         return None
     kind, pid = _unpack_answer(answer)
     if kind == fcntl.F_UNLCK:

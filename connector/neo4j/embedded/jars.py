@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["VERSION", "Jar", "Progress", "class_path", "locked_jars", "repository_folder"]
+__all__ = ["VERSION", "Jar", "ServerProgress", "class_path", "locked_jars", "repository_folder"]
 
 VERSION = "2026.08.1"
 LOCK_FILE = Path(__file__).with_name("jars.lock")
@@ -28,7 +28,7 @@ class Jar:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class ServerProgress:
     """How far a start has come: `stage` is "download" or "start"; the counts are of the jars."""
 
     stage: str
@@ -61,7 +61,7 @@ def repository_address() -> str:
     return os.environ.get("RINGFENCE_MAVEN_URL", str(MAVEN_CENTRAL_URL)).rstrip("/")
 
 
-def class_path(progress: Callable[[Progress], None] | None = None) -> list[Path]:
+def class_path(progress: Callable[[ServerProgress], None] | None = None) -> list[Path]:
     """The jars' paths on this machine; what is missing or not as locked is downloaded first.
 
     `progress` is called from this thread, several times a second, while a download runs.

@@ -1,6 +1,6 @@
 """Rewrite `jars.lock`: every jar of the embedded server with its size and SHA-256.
 
-Run by whoever raises `VERSION`, never by users:
+Run by a developer who raises `VERSION`, never by users:
 
     python -m ringfence.connector.neo4j.embedded.jars_lock
 

@@ -1,4 +1,4 @@
-"""What the embedded server is told: limits, addresses, what stays off, and the JVM's flags."""
+"""The embedded server's settings: limits, addresses, disabled features, and the JVM's flags."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +58,7 @@ def configuration(options: ServerOptions, port: int) -> str:
         "db.tx_log.preallocate": "false",
         "db.tx_log.rotation.retention_policy": "2 files",
         "db.logs.query.enabled": "OFF",
-        # Netty waits this long for late messages before it closes: nobody sends any
+        # Netty waits this long for late messages before it closes: there are none
         "internal.dbms.bolt.netty_server_shutdown_quiet_period_duration": "0s",
     }
     return "".join(f"{name}={value}\n" for name, value in settings.items())

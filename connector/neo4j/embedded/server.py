@@ -13,7 +13,7 @@ from pathlib import Path
 from ringfence.connector.errors import ServerError
 from ringfence.connector.neo4j.embedded.folder import DataFolder, ServerInfo
 from ringfence.connector.neo4j.embedded.folder_locks import lock_holder, start_lock
-from ringfence.connector.neo4j.embedded.jars import VERSION, Progress, class_path
+from ringfence.connector.neo4j.embedded.jars import VERSION, ServerProgress, class_path
 from ringfence.connector.neo4j.embedded.launch import launch, require_packages
 from ringfence.connector.neo4j.embedded.options import ServerOptions
 
@@ -41,7 +41,7 @@ def start(
     *,
     options: ServerOptions | None = None,
     attached: bool = False,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[ServerProgress], None] | None = None,
     timeout: float = 300.0,
 ) -> ServerInfo:
     """The server of `data_dir`: the running one, or a new one that answers when this returns.
@@ -58,7 +58,7 @@ def start(
         require_packages()
         jars = class_path(progress)
         if progress:
-            progress(Progress("start", len(jars), len(jars), 0, 0))
+            progress(ServerProgress("start", len(jars), len(jars), 0, 0))
         return _run(folder, options or ServerOptions(), jars, attached, timeout)
 
 
@@ -67,7 +67,7 @@ def running(
     data_dir: Path | str = DEFAULT_FOLDER,
     *,
     options: ServerOptions | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[ServerProgress], None] | None = None,
 ) -> Iterator[ServerInfo]:
     """A server for the length of a `with` block; one that already ran is left running."""
     before = set(_children)
@@ -98,9 +98,9 @@ def status(data_dir: Path | str = DEFAULT_FOLDER) -> ServerStatus:
 def stop(data_dir: Path | str = DEFAULT_FOLDER, *, timeout: float = 30.0) -> bool:
     """Close the server of `data_dir`; True if one ran.
 
-    It is asked to close (SIGTERM), and killed if it has not after `timeout` seconds: Neo4j then
-    recovers the store at the next start. Only the process that the kernel names as holder of
-    the folder's lock is ever sent a signal.
+    It gets SIGTERM, and is killed if it has not closed after `timeout` seconds: Neo4j then recovers
+    the store at the next start. Only the process that holds the folder's lock, according to the
+    kernel, is ever sent a signal.
     """
     folder = DataFolder(Path(data_dir))
     pid = lock_holder(folder.server_lock)
@@ -149,10 +149,10 @@ def _await_running(
     """The server once it answers; None when none runs (any more)."""
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        found = status(folder.path)
-        if found.server is not None and _answers(found.server.port):
-            return found.server
-        alive = child.poll() is None if child else found.state in ("running", "starting")
+        state = status(folder.path)
+        if state.server is not None and _answers(state.server.port):
+            return state.server
+        alive = child.poll() is None if child else state.state in ("running", "starting")
         if not alive:
             return None
         time.sleep(POLL_SECONDS)
@@ -196,9 +196,9 @@ def _reap_ended() -> None:
         del _children[pid]
 
 
-def _failed(folder: DataFolder, found: str) -> ServerError:
+def _failed(folder: DataFolder, problem: str) -> ServerError:
     return ServerError(
-        found="\n  ".join([f"{found}; the end of {folder.log}:", *folder.log_tail()]),
+        found="\n  ".join([f"{problem}; the end of {folder.log}:", *folder.log_tail()]),
         needed=f"Neo4j {VERSION} answering on 127.0.0.1",
         next_step=(
             f"read {folder.log} and {folder.logs / 'debug.log'}; "

@@ -1,37 +1,37 @@
-"""After every read: does the mirror account for each node and relationship that the graph counts?
+"""Checks after every read that the mirror accounts for all nodes and relationships in the graph.
 
 Nodes: the count store's number is what the mirror holds and what is in quarantine, up to what was
-written while it was read. A type with creation times: what was created before the watermark is
-settled; its number only grows by what the watermark passes. Deletions and relationships that came
-with an old time, or none, change it, however many new ones come beside them. A type without times:
-each relationship is counted when it is read. Neo4j is read-committed, so a number lies between two
-counts, and a difference is one that no such pair explains.
+written while it was read. Nodes of context labels are read when relationships name them, or all of
+them in every run, so only those of the classified label are accounted for.
+
+A relation with creation times: what was created before the watermark is settled; its number only
+grows by what the watermark passes. Deletions and relationships that came with an old time, or none,
+change it, however many new ones come beside them. A relation without times: each relationship is
+counted when it is read; those of nodes in quarantine, and a gap that the last whole read left (ends
+of context that can't be used), are in the graph alone. Neo4j is read-committed, so a number lies
+between two counts, and a difference is one that no such pair explains.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from ringfence.connector.mirror import Mirror
+from ringfence.connector.mirror import CLASSIFIED, Mirror
 from ringfence.connector.neo4j.read.counts import (
     Counts,
+    count_at_nodes,
     count_graph,
-    count_of_quarantined,
     count_window,
-    scan_type,
+    scan_relation,
 )
-from ringfence.connector.times import NANOSECONDS
+from ringfence.connector.neo4j.read.reader import GraphReader
 
-if TYPE_CHECKING:
-    from ringfence.connector.neo4j.read.sync import GraphReader
-
-MAX_TRIES = 5  # of counting a type while others write
+MAX_TRIES = 5  # of counting a relation while others write
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What the counts show: nodes missing (-1) or too many (1), and types that don't add up."""
+    """What the counts show: nodes missing (-1) or too many (1), and relations that don't add up."""
 
     nodes: int = 0
     types: frozenset[int] = frozenset()
@@ -40,79 +40,103 @@ class Difference:
         return bool(self.nodes or self.types)
 
     def __and__(self, other: Difference) -> Difference:
-        """What both looks show."""
+        """The differences that both counts show."""
         nodes = self.nodes if self.nodes == other.nodes else 0
         return Difference(nodes, self.types & other.types)
 
 
-def next_since_ns(reader: GraphReader, mirror: Mirror) -> int:
-    """Return where the next read begins; what was created before it is settled."""
-    return (mirror.watermark_ns or 0) - int(reader.overlap_seconds * NANOSECONDS)
-
-
-def open_accounts(reader: GraphReader, mirror: Mirror) -> None:
-    """Begin anew with types that have creation times; before a whole read of relationships.
+def open_accounts(reader: GraphReader, mirror: Mirror) -> Counts:
+    """Reset the accounts of relations with creation times, before a whole read of relationships.
 
     What comes with an old time while that read goes on shows in the next one's account.
     """
-    mirror.settled = {}
+    mirror.settled, mirror.gaps = {}, {}
     counts = count_graph(reader.graph, reader.mapping)
     mirror.relationship_count = counts.outgoing
-    bound = next_since_ns(reader, mirror)
-    for index in _timed(reader):
-        settled = _count_settled(reader, index, bound, bound, counts)
-        counts = settled.after
+    bound, after = reader.next_since_ns(mirror), counts
+    for index in reader.timed_relations():
+        settled = _count_settled(reader, index, bound, bound, after)
+        after = settled.after
         mirror.settled[index] = (settled.low, settled.high, bound)
+    return counts
+
+
+def note_gaps(reader: GraphReader, mirror: Mirror, before: Counts) -> None:
+    """Record which relationships a whole read that began with `before` did not bring.
+
+    Where keys of context can't be used, the graph counts relationships that no read brings.
+    """
+    after = count_graph(reader.graph, reader.mapping)
+    for index in _untimed(reader):
+        relation, count = reader.mapping.relations[index], after.relations[index]
+        if relation.source == relation.target == CLASSIFIED:
+            continue
+        least = min(before.relations[index].both, count.both)
+        if not count.is_exact:
+            least = scan_relation(reader.graph, reader.mapping, relation)
+        mirror.gaps[index] = max(least - _held(reader, mirror, index), 0)
 
 
 def settle_accounts(reader: GraphReader, mirror: Mirror, before: Counts) -> Difference:
-    """Compare the counts with the mirror after a read; where all add up, move the accounts on."""
+    """Compare the counts with the mirror after a read; if all add up, advance the accounts."""
     counts = count_graph(reader.graph, reader.mapping)
-    until = next_since_ns(reader, mirror)
-    bounds = {
-        index: mirror.settled[index][2] if index in mirror.settled else until
-        for index in _timed(reader)
-    }
+    until = reader.next_since_ns(mirror)
     moved, wrong, after = {}, set(), counts
-    for index, since in bounds.items():
-        settled = _count_settled(reader, index, since, until, after)
+    for index in reader.timed_relations():
+        known = mirror.settled.get(index)
+        settled = _count_settled(reader, index, known[2] if known else until, until, after)
         after = settled.after
-        known = mirror.settled.get(index, (settled.low, settled.high, until))
-        low, high = max(settled.low, known[0]), min(settled.high, known[1])
+        low, high, _ = known or (settled.low, settled.high, until)
+        low, high = max(settled.low, low), min(settled.high, high)
         if low > high:
             wrong.add(index)
         moved[index] = (low + settled.early, high + settled.early, until)
-    nodes = _compare_nodes(mirror, before.nodes, counts.nodes)
-    if counts == after and mirror.node_count + len(mirror.rejected) == counts.nodes:
+    nodes = _compare_nodes(mirror, before.classified, counts.classified)
+    if counts == after and _held_nodes(mirror) == counts.classified:
         wrong |= _compare_untimed(reader, mirror, counts)
-    found = Difference(nodes, frozenset(wrong))
-    if not found:
+    difference = Difference(nodes, frozenset(wrong))
+    if not difference:
         mirror.settled, mirror.relationship_count = moved, counts.outgoing
-    return found
+    return difference
 
 
-def correct_accounts(mirror: Mirror, added: dict[int, int], in_graph: bool = True) -> None:
-    """Count, by type, what was added to the mirror (or, below 0, removed) by comparing rows.
+def correct_accounts(
+    reader: GraphReader, mirror: Mirror, added: dict[int, int], in_graph: bool = True
+) -> None:
+    """Count, by relation, what was added to the mirror (or, below 0, removed) by comparing rows.
 
     ``in_graph``: the graph's own number changed with it, which it does not where relationships
-    are set aside with a quarantined node.
+    are set aside with a quarantined node. A relationship counts as -1 for relations of the same
+    type that have other labels at both ends, as in the counts.
     """
+    relations = reader.mapping.relations
     for index, count in added.items():
-        if mirror.raw_counts is not None:
-            mirror.raw_counts[index] = mirror.raw_counts.get(index, 0) + count
-        if in_graph and index in mirror.settled:
-            low, high, at = mirror.settled[index]
-            mirror.settled[index] = (low + count, high + count, at)
+        counted = mirror.raw_counts.get(index, 0) + count
+        mirror.raw_counts[index] = mirror.related.count(index, counted)
+        changed = relations[index]
+        for other in mirror.settled if in_graph else ():
+            relation = relations[other]
+            if other == index:
+                _move_account(mirror, other, count)
+            elif relation.type == changed.type and not (
+                relation.source == changed.source or relation.target == changed.target
+            ):
+                _move_account(mirror, other, -count)
 
 
-def _timed(reader: GraphReader) -> list[int]:
-    kinds = enumerate(reader.mapping.relationships)
-    return [index for index, kind in kinds if kind.created_at is not None]
+def _move_account(mirror: Mirror, index: int, count: int) -> None:
+    low, high, at = mirror.settled[index]
+    mirror.settled[index] = (low + count, high + count, at)
+
+
+def _untimed(reader: GraphReader) -> list[int]:
+    timed = reader.timed_relations()
+    return [index for index in range(len(reader.mapping.relations)) if index not in timed]
 
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """Between which numbers a type's count of what was created before a time lies.
+    """Bounds of a relation's number of relationships that were created before a time.
 
     `early` of those created since then are before the next time; `after` are the last counts.
     """
@@ -126,16 +150,18 @@ class _Settled:
 def _count_settled(
     reader: GraphReader, index: int, since: int, until: int, before: Counts
 ) -> _Settled:
-    """Count a type in all and since a time, and in all again; beside writers several times.
+    """Count a relation in all and since a time, and in all again; beside writers several times.
 
     What is written between two counts leaves that much doubt, and so many deletions would hide
     in it. Each try bounds the same number, so that together they leave little or none.
     """
-    kind, bounds = reader.mapping.relationships[index], []
+    relation, bounds = reader.mapping.relations[index], []
     for _ in range(MAX_TRIES):
-        window = count_window(reader.graph, reader.mapping, kind, since, until)
+        window = count_window(reader.graph, reader.mapping, relation, since, until)
         after = count_graph(reader.graph, reader.mapping)
-        bounds.append(sorted(all_.both[index] - window.all for all_ in (before, after)))
+        bounds.append(
+            sorted(counts.relations[index].both - window.all for counts in (before, after))
+        )
         low, high = max(low for low, _ in bounds), min(high for _, high in bounds)
         if low >= high:
             break
@@ -143,32 +169,35 @@ def _count_settled(
     return _Settled(low, high, window.early, after)
 
 
+def _held_nodes(mirror: Mirror) -> int:
+    return mirror.count(CLASSIFIED) + len(mirror.rejected)
+
+
 def _compare_nodes(mirror: Mirror, before: int, after: int) -> int:
-    held = mirror.node_count + len(mirror.rejected)
+    held = _held_nodes(mirror)
     if held < min(before, after):
         return -1
     return 1 if held > max(before, after) else 0
 
 
 def _compare_untimed(reader: GraphReader, mirror: Mirror, counts: Counts) -> set[int]:
-    """Types without times, at a moment when no node is on its way.
+    """Relations without times, at a moment when no node is on its way.
 
-    Where the type also joins nodes without the label, its count says too little; a scan decides.
+    If the type also joins nodes of other labels, its count is not enough; a scan decides.
     """
-    graph, mapping = reader.graph, reader.mapping
     wrong: set[int] = set()
-    quarantined = list(mirror.rejected)
-    if mirror.raw_counts is None:  # a mirror that an older version saved: trusted as it is
-        mirror.raw_counts = {}
-        for index, kind in enumerate(mapping.relationships):
-            touched = count_of_quarantined(graph, mapping, kind, quarantined)
-            mirror.raw_counts[index] = counts.both[index] - touched
-        return wrong
-    for index, kind in enumerate(mapping.relationships):
-        if kind.created_at is not None:
+    for index in _untimed(reader):
+        held = _held(reader, mirror, index) + mirror.gaps.get(index, 0)
+        relation = reader.mapping.relations[index]
+        if counts.relations[index].both == held:
             continue
-        touched = count_of_quarantined(graph, mapping, kind, quarantined)
-        held = mirror.raw_counts.get(index, 0) + touched
-        if counts.both[index] != held and scan_type(graph, mapping, kind) != held:
+        if scan_relation(reader.graph, reader.mapping, relation) != held:
             wrong.add(index)
     return wrong
+
+
+def _held(reader: GraphReader, mirror: Mirror, index: int) -> int:
+    """Relationships that were read, and those that touch nodes in quarantine."""
+    relation, quarantined = reader.mapping.relations[index], list(mirror.rejected)
+    touched = count_at_nodes(reader.graph, reader.mapping, relation, quarantined)
+    return mirror.raw_counts.get(index, 0) + touched

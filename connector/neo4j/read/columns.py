@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,14 @@ from numpy.typing import NDArray
 
 from ringfence.connector.errors import GraphError
 from ringfence.connector.keys import MAX_KEY_CHARS, encode_key
+from ringfence.connector.mirror import (
+    CLASSIFIED,
+    NodeBlock,
+    RawBlock,
+    TypedKeys,
+    context_key,
+    context_keys,
+)
 from ringfence.connector.neo4j.bolt import Vector
 from ringfence.connector.neo4j.read.vectors import numbers
 from ringfence.connector.records import RejectedNode
@@ -20,19 +28,19 @@ MAX_CLASS_BYTES = 512  # of UTF-8: it stands beside a key of up to 2,048 in a Po
 MAX_SHOWN_CHARS = 200  # of a value that a quarantine row shows
 
 
-@dataclass(frozen=True, slots=True)
-class NodeBlock:
-    """Usable nodes as columns: typed keys, features [n, d], class names (None: unknown), times."""
+class UnusableError(Exception):
+    """Carries the reason for a quarantine row."""
 
+
+@dataclass(frozen=True, slots=True)
+class UsableRows:
+    """The rows of a block that can be used, by their places in it, and why the others can't."""
+
+    places: list[int]
     keys: list[str]
-    features: NDArray[np.float32]
     classes: list[str | None]
     created_ns: NDArray[np.int64]
     rejected: list[RejectedNode]
-
-
-class UnusableError(Exception):
-    """Carries the reason for a quarantine row."""
 
 
 def node_block(
@@ -47,40 +55,83 @@ def node_block(
 
     True and False count as 1 and 0.
     """
-    matrix = _matrix(features, width)
+    matrix, vectors = _matrix(features, width), {}
+
+    def require_features(place: int) -> None:
+        vectors[place] = _vector(features[place], width)
+
+    usable = usable_rows(ids, keys, classes, ns, require_features if matrix is None else None)
+    if matrix is None:
+        rows = [vectors[place] for place in usable.places]
+        matrix = np.stack(rows) if rows else np.empty((0, width), np.float32)
+    elif usable.rejected:
+        matrix = matrix[usable.places]
+    return NodeBlock(usable.keys, matrix, usable.classes, usable.created_ns, usable.rejected)
+
+
+def raw_block(
+    label: int,
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    columns: Sequence[list[Any]],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+) -> RawBlock:
+    """Return nodes with raw columns; only a key, a class or a creation time can keep one out.
+
+    A class that is neither text, integer nor boolean counts as not known.
+    """
+    known = [value if isinstance(value, str | int) else None for value in classes]
+    usable = usable_rows(ids, keys, known, ns)
+    if usable.rejected:
+        columns = [[column[place] for place in usable.places] for column in columns]
+    mirror_keys = [context_key(label, key) for key in usable.keys]
+    return RawBlock(
+        label, mirror_keys, list(columns), usable.classes, usable.created_ns, usable.rejected
+    )
+
+
+def usable_rows(
+    ids: Sequence[str],
+    keys: Sequence[Any],
+    classes: Sequence[Any],
+    ns: Sequence[Any],
+    require: Callable[[int], None] | None = None,
+) -> UsableRows:
+    """Return the rows whose key, class and time can be used, and that `require` accepts.
+
+    Where everything is as usual, no row is looked at by itself.
+    """
     typed, names = typed_keys(keys), _class_names(classes)
     usable = [key for key in typed if key]
     fine = len(usable) == len(keys) and max(map(len, usable), default=0) <= MAX_KEY_CHARS
-    if fine and matrix is not None and names is not None and set(map(type, ns)) <= {int}:
-        return NodeBlock(usable, matrix, names, np.array(ns, np.int64), [])
-    return _row_by_row(ids, keys, features, classes, ns, matrix, width)
+    if fine and require is None and names is not None and set(map(type, ns)) <= {int}:
+        return UsableRows(list(range(len(ids))), usable, names, np.array(ns, np.int64), [])
+    return _row_by_row(ids, keys, classes, ns, require)
 
 
 def _row_by_row(
     ids: Sequence[str],
     keys: Sequence[Any],
-    features: Sequence[Any] | NDArray[np.float32],
     classes: Sequence[Any],
     ns: Sequence[Any],
-    matrix: NDArray[np.float32] | None,
-    width: int,
-) -> NodeBlock:
-    good: list[tuple[str, NDArray[np.float32], str | None, int]] = []
+    require: Callable[[int], None] | None,
+) -> UsableRows:
+    good: list[tuple[int, str, str | None, int]] = []
     rejected: list[RejectedNode] = []
-    for i, one in enumerate(ids):
+    for place, element_id in enumerate(ids):
         key = None
         try:
-            key = _key(keys[i])
-            class_ = class_name(classes[i])
-            created_ns = _created_ns(ns[i])
-            vector = _vector(features[i], width) if matrix is None else matrix[i]
+            key = _key(keys[place])
+            row = (place, key, class_name(classes[place]), _created_ns(ns[place]))
+            if require is not None:
+                require(place)
         except (UnusableError, GraphError) as error:
-            rejected.append(RejectedNode(one, key, str(error)))
+            rejected.append(RejectedNode(element_id, key, str(error)))
             continue
-        good.append((key, vector, class_, created_ns))
-    columns = np.stack([row[1] for row in good]) if good else np.empty((0, width), np.float32)
-    return NodeBlock(
-        [row[0] for row in good], columns, [row[2] for row in good],
+        good.append(row)
+    return UsableRows(
+        [row[0] for row in good], [row[1] for row in good], [row[2] for row in good],
         np.array([row[3] for row in good], np.int64), rejected,
     )  # fmt: skip
 
@@ -97,6 +148,17 @@ def typed_keys(values: Sequence[Any]) -> list[str | None]:
     if kinds == {str} and not any("\x00" in value for value in values):
         return [f"s:{value}" for value in values]
     return [_or_none(value) for value in values]
+
+
+def mirror_keys(label: int, values: list[Any]) -> TypedKeys:
+    """Return keys of a label's nodes as the mirror has them; integers stay what they are.
+
+    >>> mirror_keys(0, [3]), mirror_keys(2, [3, "a"])
+    (array([3]), ['@2:i:3', '@2:s:a'])
+    """
+    if label == CLASSIFIED and set(map(type, values)) == {int}:
+        return np.array(values, np.int64)
+    return context_keys(label, typed_keys(values))
 
 
 def _or_none(value: object) -> str | None:
@@ -155,7 +217,7 @@ def _matrix(lists: Sequence[Any] | NDArray[np.float32], width: int) -> NDArray[n
         return lists
     kinds = set(map(type, lists))
     if kinds == {Vector} and set(map(len, lists)) == {width}:
-        lists = np.concatenate([numbers(one) for one in lists]).reshape(len(lists), width)
+        lists = np.concatenate([numbers(vector) for vector in lists]).reshape(len(lists), width)
     if kinds == {bytes} and set(map(len, lists)) == {width * FLOAT_BYTES}:
         narrow = np.frombuffer(b"".join(lists), "<f4").reshape(len(lists), width)
         return narrow if bool(np.isfinite(narrow).all()) else None
@@ -181,9 +243,11 @@ def _vector(value: object, width: int) -> NDArray[np.float32]:
         raise UnusableError(f"features are a {type(value).__name__}; a list is needed")
     if len(value) != width:
         raise UnusableError(f"{len(value)} features; {width} are needed")
-    if any(one is None for one in value):
+    if any(number is None for number in value):
         raise UnusableError("a feature is missing")
-    wrong = [type(one).__name__ for one in value if not isinstance(one, bool | int | float)]
+    wrong = [
+        type(number).__name__ for number in value if not isinstance(number, bool | int | float)
+    ]
     if wrong:
         raise UnusableError(f"a feature is a {wrong[0]}; numbers are needed")
     with np.errstate(over="ignore"):

@@ -1,4 +1,4 @@
-"""Queries over sets that are printed for people to paste; the demo asks the first one too."""
+"""Queries over sets that are printed for people to paste; the demo runs the first one too."""
 
 DEVICES_OF_MULES = """\
 MATCH (d:Device)<-[:USES]-(a:Account)-[r:MAY_BE]->(:RingfenceClass {name: 'mule'})
@@ -12,3 +12,11 @@ CLASSES_OF_NODES = "MATCH (n)-[r:MAY_BE]->(c:RingfenceClass) RETURN n.id, c.name
 
 EVALUATED_NODES = "MATCH (n)-[:EVALUATED]->() RETURN n LIMIT 5"
 """Some nodes that have a set."""
+
+GRAPH_SCHEMA = (
+    "(:RingfenceRun {id, project, seq, at, rule, alpha, threshold, calibration, model})",
+    "(n)-[:EVALUATED {key, size, alpha, level, band, sampled, lists}]->(:RingfenceRun)",
+    "(n)-[:MAY_BE {p, in_set}]->(:RingfenceClass {project, name})",
+    "(:CoverageAudit {slice, known, covered, low, high, verdict})-[:AUDITS]->(:RingfenceRun)",
+)
+"""What ringfence writes into a graph, as the README has it."""

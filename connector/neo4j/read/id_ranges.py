@@ -43,7 +43,7 @@ class IdRange:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """What the condition asks for."""
+        """The condition's parameters."""
         bounds = {"low": self.low, "high": self.high}
         return {name: bound for name, bound in bounds.items() if bound is not None}
 
@@ -52,16 +52,16 @@ def id_ranges(graph: Graph, label: str, expected: int, language: str) -> list[Id
     """Return ranges that hold all nodes of a label, of which there are about `expected`.
 
     Nodes that come meanwhile have ids in any range, or above all of them: the last one is open. A
-    server without numeric ids is asked in one range.
+    server without numeric ids gets one range.
     """
     if expected <= MAX_COLLECTED:
         return [IdRange()]
     try:
         query = f"{language} MATCH (n:{quote(label)}) RETURN min(id(n)) AS low, max(id(n)) AS high"
-        found = graph.read(query)[0]
+        ends = graph.read(query)[0]
     except GraphError:
         return [IdRange()]
-    return _divided(int(found["low"] or 0), int(found["high"] or 0), expected)
+    return _divided(int(ends["low"] or 0), int(ends["high"] or 0), expected)
 
 
 def relationship_ranges(
@@ -76,14 +76,14 @@ def relationship_ranges(
     pattern = f"MATCH ()-[r:{quote(type_)}]->()"
     if int(graph.read(f"{pattern} RETURN count(r) AS n")[0]["n"]) <= MAX_COLLECTED:
         return [IdRange()]
-    ends = "RETURN count(r) AS n, min(id(r)) AS low, max(id(r)) AS high"
+    span = "RETURN count(r) AS n, min(id(r)) AS low, max(id(r)) AS high"
     try:
-        found = graph.read(f"{pattern} {where} {ends}", **parameters)[0]
+        ends = graph.read(f"{pattern} {where} {span}", **parameters)[0]
     except GraphError:  # a server without numeric ids
         return [IdRange()]
-    if found["n"] <= MAX_COLLECTED:
+    if ends["n"] <= MAX_COLLECTED:
         return [IdRange()]
-    low, width = int(found["low"]), (int(found["high"]) - int(found["low"])) // BUCKETS + 1
+    low, width = int(ends["low"]), (int(ends["high"]) - int(ends["low"])) // BUCKETS + 1
     counted = f"{pattern} {where} RETURN (id(r) - $low) / $width AS bucket, count(r) AS n"
     rows = graph.read(f"{counted} ORDER BY bucket", low=low, width=width, **parameters)
     return _joined([(low + int(row["bucket"]) * width, int(row["n"])) for row in rows])
@@ -92,7 +92,8 @@ def relationship_ranges(
 def _joined(counts: list[tuple[int, int]]) -> list[IdRange]:
     """Ranges of as many neighbouring buckets as may be collected together.
 
-    >>> [(one.low, one.high) for one in _joined([(0, 3_000_000), (50, 900_000), (70, 2_000_000)])]
+    >>> ranges = _joined([(0, 3_000_000), (50, 900_000), (70, 2_000_000)])
+    >>> [(part.low, part.high) for part in ranges]
     [(None, 70), (70, None)]
     """
     bounds, held = [], 0

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.connector.neo4j.bolt import Vector
+from ringfence.connector.neo4j.driver import Graph
 
 MAX_VECTOR_NUMBERS = 4096  # Neo4j's limit
 MAX_FLOAT32 = float(np.finfo(np.float32).max)
@@ -32,6 +33,14 @@ STORED = "LIST<FLOAT NOT NULL>"
 LISTED = "LIST<INTEGER NOT NULL | FLOAT NOT NULL>"  # several properties, made a list by the query
 
 _KINDS = {"f32": ">f4", "f64": ">f8", "i8": ">i1", "i16": ">i2", "i32": ">i4", "i64": ">i8"}
+
+
+def cypher_prefix(graph: Graph) -> str:
+    """Return the language version of a query: only Cypher 25 knows vectors.
+
+    Servers without it get no prefix.
+    """
+    return "CYPHER 25" if graph.has_vectors else ""
 
 
 def unpacked(parts: Sequence[Any], width: int) -> NDArray[np.float32] | list[Any]:

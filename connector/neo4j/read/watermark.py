@@ -39,8 +39,8 @@ NANOSECONDS_PER_MS = 1_000_000
 def horizon(graph: Graph) -> Horizon:
     """Read the server's clock, then the oldest open transaction; the order matters.
 
-    The transaction that asks is open itself, but began after the clock was read. In a cluster the
-    leader is asked, where all is written: a follower's clock may be ahead of what it holds.
+    The querying transaction is open itself, but began after the clock was read. In a cluster the
+    leader is queried, where all is written: a follower's clock may be ahead of its data.
     """
     server_ns = int(graph.read_newest(CLOCK)[0]["ns"])
     try:
@@ -57,16 +57,17 @@ def horizon(graph: Graph) -> Horizon:
 
 
 def count_nodes(graph: Graph, mapping: GraphMapping) -> int:
-    """Return how many nodes carry the label: one query to the count store."""
-    return int(graph.read(f"MATCH (n:{quote(mapping.label)}) RETURN count(n) AS n")[0]["n"])
+    """Return how many nodes carry the classified label: one query to the count store."""
+    label = quote(mapping.classified.label)
+    return int(graph.read(f"MATCH (n:{label}) RETURN count(n) AS n")[0]["n"])
 
 
 def count_relationships(graph: Graph, mapping: GraphMapping) -> int:
-    """Return how many mapped relationships start at the label: one query per type."""
-    label = quote(mapping.label)
+    """Return how many relationships inside the classified label start there: a query per type."""
+    label = quote(mapping.classified.label)
     return sum(
         int(graph.read(f"MATCH (:{label})-[r:{quote(kind)}]->() RETURN count(r) AS n")[0]["n"])
-        for kind in (relationship.type for relationship in mapping.relationships)
+        for kind in (relation.type for relation in mapping.classified_relations)
     )
 
 
@@ -76,22 +77,26 @@ MIN_SHARE_OF_KIND = 0.1  # a first read with fewer of the configured kind is ref
 def check_time_types(
     graph: Graph, mapping: GraphMapping, *, first_read: bool = False, sample: int | None = None
 ) -> None:
-    """Take a census of `created_at` types and refuse what would silently compare as nothing.
+    """Count the types of `created_at` and refuse those that would silently compare as null.
 
     `ringfence doctor` refuses any other type. A first read refuses only where nearly all values
     are of another one: `[graph] time_kind` is wrong then. A few odd ones go to quarantine. With
     `sample` so many nodes and relationships are looked at, and all where those would be refused.
     """
-    label = quote(mapping.label)
-    places = [(f"(n:{label})", mapping.label, mapping.created_at)]
-    places += [
-        (f"(:{label})-[n:{quote(kind.type)}]->()", kind.type, kind.created_at)
-        for kind in mapping.relationships
-        if kind.created_at
+    labels = [quote(node.label) for node in mapping.nodes]
+    places = [
+        (f"(n:{label})", node.label, node.created_at)
+        for label, node in zip(labels, mapping.nodes, strict=True)
     ]
+    for relation in mapping.relations:
+        source, target = labels[relation.source], labels[relation.target]
+        pattern = f"(:{source})-[n:{quote(relation.type)}]->(:{target})"
+        places.append((pattern, relation.type, relation.created_at))
     expected = VALUE_TYPE[mapping.time_kind]
+    least = MIN_SHARE_OF_KIND if first_read else 1.0
     for pattern, name, time in places:
-        least = MIN_SHARE_OF_KIND if first_read else 1.0
+        if not time:
+            continue
         if sample and _is_expected(_census(graph, pattern, time, sample), expected, least):
             continue
         census = _census(graph, pattern, time)

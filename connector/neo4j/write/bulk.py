@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.bolt import ManagedTransaction
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.progress import Progress
 
 ROWS_PER_TRANSACTION = 10_000
-Progress = Callable[[str, int, int], None]
 
 NODES = """
 UNWIND range(0, size($keys) - 1) AS i
@@ -53,10 +53,10 @@ def create_nodes(
 ) -> None:
     """Create nodes; `times` in nanoseconds, or None for the server's clock; `extra` properties."""
     query = NODES.format(
-        label=quote(mapping.label),
-        key=quote(mapping.key),
-        features=quote(mapping.features[0]),
-        created=quote(mapping.created_at),
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
+        features=quote(mapping.classified.column_names[0]),
+        created=quote(str(mapping.classified.created_at)),
         class_=quote(mapping.class_property),
     )
     for start in range(0, len(keys), ROWS_PER_TRANSACTION):
@@ -81,10 +81,10 @@ def create_relationships(
     progress: Progress,
 ) -> None:
     """Create relationships of the mapping's first type between existing nodes."""
-    kind = mapping.relationships[0]
+    kind = mapping.relations[0]
     query = RELATIONSHIPS.format(
-        label=quote(mapping.label),
-        key=quote(mapping.key),
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
         type=quote(kind.type),
         created=quote(kind.created_at or "created_at"),
     )
@@ -104,9 +104,11 @@ def create_relationships(
 def set_classes(
     graph: Graph, mapping: GraphMapping, keys: Sequence[int], classes: Sequence[str]
 ) -> None:
-    """Let the classes of existing nodes become known."""
+    """Set the classes of existing nodes."""
     query = CLASSES.format(
-        label=quote(mapping.label), key=quote(mapping.key), class_=quote(mapping.class_property)
+        label=quote(mapping.classified.label),
+        key=quote(mapping.classified.key),
+        class_=quote(mapping.class_property),
     )
     for start in range(0, len(keys), ROWS_PER_TRANSACTION):
         part = slice(start, start + ROWS_PER_TRANSACTION)

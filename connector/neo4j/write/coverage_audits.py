@@ -1,4 +1,4 @@
-"""Coverage rows as (:CoverageAudit) nodes beside the runs: what SQL holds, no more and no less."""
+"""Coverage rows as (:CoverageAudit) nodes: exactly what SQL holds."""
 
 from __future__ import annotations
 
@@ -37,9 +37,10 @@ DETACH DELETE a
 
 
 def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) -> None:
-    """Bring (:CoverageAudit) nodes to what SQL holds; late classes change them, some move on.
+    """Make the (:CoverageAudit) nodes equal to what SQL holds.
 
-    The graph is asked what it shows: an audit before may have died between the two stores.
+    Late classes change rows, and some rows move to a later run. The graph is read first: an earlier
+    audit may have died between the two stores.
     """
     shown_rows = graph.read(COVERAGE_SHOWN, project=held.project)
     shown = {row["id"]: _native(row["at"]) for row in shown_rows}
@@ -59,12 +60,12 @@ def write_coverage(graph: Graph, held: Lease, stored: Sequence[StoredCoverage]) 
 
 
 def _native(value: Any) -> Any:
-    """A time as Python has it; whatever someone wrote in its place stays what it is."""
+    """A time as Python has it; any other value that someone wrote there is returned unchanged."""
     return value.to_native() if hasattr(value, "to_native") else value
 
 
 def coverage_properties(row: StoredCoverage) -> dict[str, Any]:
-    """Return the properties of a coverage row's node beside its id; None is an absent one."""
+    """Return the properties of a coverage row's node except its id; None is an absent one."""
     facts = asdict(row)
     return {**facts, "at": datetime_of(facts.pop("audited_ns"))}
 
@@ -73,7 +74,7 @@ def coverage_id(row: StoredCoverage) -> str:
     """Return the id of a coverage row's node.
 
     The alpha stands in the id of the rows at a run's further alphas alone; the first one's rows
-    keep the ids that they always had.
+    keep their original ids.
     """
     name = f"/{row.name}" if row.name else ""
     at = "" if row.first_alpha else f"/alpha {row.alpha:g}"

@@ -2,14 +2,14 @@
 
 Every writing transaction first shows its lease token to the project's fence node: a process that
 slept through its lease carries a smaller token than its successor and writes nothing. The same node
-remembers the audit chain's newest entry, where whoever edits the SQL store can't reach it.
+holds the audit chain's newest entry, out of reach of someone who edits the SQL store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ringfence.connector.errors import GraphError, LeaseLost
 from ringfence.connector.neo4j.bolt import ManagedTransaction
@@ -35,12 +35,12 @@ HIGHEST = "MATCH (f:RingfenceFence {project: $project}) RETURN f.token AS token"
 ANCHOR = """
 MATCH (f:RingfenceFence {project: $project})
 WHERE coalesce(f.chain_n, 0) < $n
-SET f.chain_n = $n, f.chain_hash = $hash
+SET f.chain_n = $n, f.chain_hash = $hash, f.public_key = $public_key
 """
 
 ANCHORED = """
 MATCH (f:RingfenceFence {project: $project}) WHERE f.chain_n IS NOT NULL
-RETURN f.chain_n AS n, f.chain_hash AS hash
+RETURN f.chain_n AS n, f.chain_hash AS hash, f.public_key AS public_key
 """
 
 
@@ -49,10 +49,11 @@ NO_ENTRY = -1  # the number of an anchor that someone replaced by something else
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
-    """Number and hash of the chain entry that the graph remembers."""
+    """Number and hash of the chain entry that the graph holds, and the public signing key."""
 
     n: int
     hash: str
+    public_key: str | None = None
 
 
 def write_fenced(graph: Graph, held: Lease, work: Callable[[ManagedTransaction], T]) -> T:
@@ -87,18 +88,19 @@ def fence_token(graph: Graph, project: str) -> int:
 
 
 def write_anchor(graph: Graph, held: Lease, newest: Anchor) -> None:
-    """Let the graph remember the chain's newest entry; an older one is left as it is."""
-    write_fenced(
-        graph,
-        held,
-        lambda tx: tx.run(ANCHOR, project=held.project, n=newest.n, hash=newest.hash).consume(),
-    )
+    """Store the chain's newest entry in the graph (the anchor); an older one is ignored."""
+    values: dict[str, Any] = {"n": newest.n, "hash": newest.hash, "public_key": newest.public_key}
+    write_fenced(graph, held, lambda tx: tx.run(ANCHOR, project=held.project, **values).consume())
 
 
 def read_anchor(graph: Graph, project: str) -> Anchor | None:
-    """Return the chain entry that the graph remembers; None where it remembers none."""
+    """Return the anchor: the chain entry that the graph holds; None if there is none."""
     rows = graph.read(ANCHORED, project=project)
     if not rows:
         return None
-    n = rows[0]["n"]
-    return Anchor(n if isinstance(n, int) else NO_ENTRY, str(rows[0]["hash"]))
+    n, public_key = rows[0]["n"], rows[0]["public_key"]
+    return Anchor(
+        n if isinstance(n, int) else NO_ENTRY,
+        str(rows[0]["hash"]),
+        None if public_key is None else str(public_key),
+    )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.quoting import quote
+from ringfence.connector.progress import Progress, no_progress
 
 ROWS_PER_TRANSACTION = 10_000
 Row = Mapping[str, Any]
-Progress = Callable[[str, int, int], None]
 
 
 def create_rows(
@@ -20,7 +20,7 @@ def create_rows(
     *,
     stamp: str = "",
     unless_key: str = "",
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> None:
     """Create a node per row; a value of None is a property that is not there.
 
@@ -46,13 +46,13 @@ def join_rows(
     target: tuple[str, str],
     pairs: Sequence[tuple[Any, Any]],
     stamp: str,
-    progress: Progress = lambda _what, _done, _all: None,
+    progress: Progress = no_progress,
 ) -> None:
     """Join existing nodes by their keys; `source` and `target` are (label, key)."""
-    (one, one_key), (two, two_key) = source, target
+    (source_label, one_key), (target_label, two_key) = source, target
     query = (
-        f"UNWIND $rows AS row MATCH (a:{quote(one)} {{{quote(one_key)}: row[0]}}) "
-        f"MATCH (b:{quote(two)} {{{quote(two_key)}: row[1]}}) "
+        f"UNWIND $rows AS row MATCH (a:{quote(source_label)} {{{quote(one_key)}: row[0]}}) "
+        f"MATCH (b:{quote(target_label)} {{{quote(two_key)}: row[1]}}) "
         f"CREATE (a)-[:{quote(type_)} {{{quote(stamp)}: datetime.realtime()}}]->(b)"
     )
     for done, part in _parts([list(pair) for pair in pairs]):

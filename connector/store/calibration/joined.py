@@ -1,4 +1,4 @@
-"""Evaluated nodes whose class became known and that calibrate later runs, whoever evaluated them.
+"""Evaluated nodes whose class became known and that calibrate later runs of any version.
 
 A node joins a model version once, by the version's first run that counted it, and is never
 evaluated again. The rows are written with that run, and their digest is part of its chain entry.

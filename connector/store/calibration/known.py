@@ -1,7 +1,7 @@
 """Evaluated nodes of known class, as they look to a model version: all, counted, or those of a run.
 
 A run needs the newest of them and those that have not joined yet. There may be a million others, so
-it asks for counts first; the database makes them, and only few nodes are read.
+it reads counts first; the database computes them, and only few nodes are read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RUNS_PER_STATEMENT = 500
 
 @dataclass(frozen=True, slots=True)
 class KnownCount:
-    """How many evaluated nodes of known class are alike in all that `KnownNode` tells of them."""
+    """How many evaluated nodes of known class agree in all fields of `KnownNode` but the key."""
 
     evaluated_in: int
     label: str

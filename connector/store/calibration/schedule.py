@@ -1,4 +1,4 @@
-"""Who calibrated each run of a model, in counts: what the law of its coverage is made of."""
+"""Counts of the calibration nodes of each run of a model: the input of its coverage law."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from sqlalchemy import Connection, Subquery, and_, func, select
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.tables import joined, member, model, prediction, run
 
+JUDGED_TODAY = "today"
+"""`rule` of a recorded level that judges answered runs at the level of the day."""
+
 
 @dataclass(frozen=True, slots=True)
 class CalibratedRun:
@@ -19,8 +22,10 @@ class CalibratedRun:
 
     joined: evaluating run -> nodes of it that could calibrate this run, whether or not a window
         still held them. answered: runs whose miss rates moved the level at this run. step: of the
-        level, 0 where it is fixed. own: whether the version itself decided the run; one of another
-        version is here for the nodes that it gave, and its other values say nothing.
+        level, 0 if it is fixed. is_own: whether this version decided the run; a run of another
+        version is listed for the nodes that joined from it, and its other values mean nothing.
+        judged_today: whether answered runs were judged at the level of that day and not at the one
+        that they had used.
     """
 
     seq: int
@@ -29,16 +34,17 @@ class CalibratedRun:
     joined: Mapping[int, int]
     answered: tuple[int, ...]
     step: float
-    own: bool = True
+    is_own: bool = True
+    judged_today: bool = False
 
 
 def calibration_schedule(
     store: Store, project: str, version: str, calibrating: float = 1.0
 ) -> list[CalibratedRun]:
-    """Return who calibrated each run of a version, and the runs of others that gave nodes.
+    """Return the calibration counts of each run of a version, and of other runs that gave nodes.
 
-    `calibrating` is the share of the joined nodes that calibrate: those of the holdout answer for
-    the level alone. How many of a run's nodes are in it is not on record; the counts are expected.
+    `calibrating` is the share of the joined nodes that calibrate: those of the holdout only move
+    the level. How many of a run's nodes are in it is not on record; the counts are expected.
     """
     runs = (
         select(run.c.seq, run.c.n_calibration, run.c.calibration_set, run.c.levels)
@@ -55,24 +61,27 @@ def calibration_schedule(
         open_joins = [tuple(map(int, row)) for row in connection.execute(joins)]
         rows = connection.execute(runs).all()
         so_far = _drawn(connection, project, version)
-    found = []
+    schedule = []
     for seq, n_calibration, calibration_set, levels in rows:
         while open_joins and open_joins[0][0] <= seq:
             _, origin, count = open_joins.pop(0)
             so_far[origin] = so_far.get(origin, 0.0) + calibrating * count
         counts = {origin: round(count) for origin, count in so_far.items()}
-        found.append(
+        answered, step, judged_today = _levels(levels)
+        schedule.append(
             CalibratedRun(
                 int(seq),
                 int(n_calibration),
                 calibration_set,
                 counts,
-                *_levels(levels),
+                answered,
+                step,
+                judged_today=judged_today,
             )
         )
-    given = set(so_far) - {one.seq for one in found}
-    found += [CalibratedRun(seq, 0, "frozen", {}, (), 0.0, own=False) for seq in given]
-    return sorted(found, key=lambda one: one.seq)
+    given = set(so_far) - {run_.seq for run_ in schedule}
+    schedule += [CalibratedRun(seq, 0, "frozen", {}, (), 0.0, is_own=False) for seq in given]
+    return sorted(schedule, key=lambda run_: run_.seq)
 
 
 def joined_until(
@@ -124,8 +133,12 @@ def _drawn(connection: Connection, project: str, version: str) -> dict[int, floa
     return {int(seq): float(count) for seq, count in connection.execute(query)}
 
 
-def _levels(column: str | None) -> tuple[tuple[int, ...], float]:
-    """Answered runs and step from the column `levels`."""
+def _levels(column: str | None) -> tuple[tuple[int, ...], float, bool]:
+    """Answered runs, step and whether they were judged at today's level, from `levels`."""
     levels: dict[str, Any] = json.loads(column) if column else {}
-    steps = [float(one["step"]) for one in levels.get("adaptive", [])]
-    return tuple(int(one["run"]) for one in levels.get("answered", [])), max(steps, default=0.0)
+    states = levels.get("adaptive", [])
+    return (
+        tuple(int(state["run"]) for state in levels.get("answered", [])),
+        max((float(state["step"]) for state in states), default=0.0),
+        any(state.get("rule") == JUDGED_TODAY for state in states),
+    )

@@ -1,4 +1,4 @@
-"""The table of nodes that count since a run; `tables` has all the others, and offers it."""
+"""The tables of nodes that count since a run; `tables` has all the others, and offers them."""
 
 from __future__ import annotations
 
@@ -30,3 +30,16 @@ joined = Table(
 )
 """Evaluated nodes whose class counts since run `seq`, for an adaptive level and, where calibration
 lives, as calibration nodes. `label` is what they joined with; the prediction has the newest."""
+
+monitor_input = Table(
+    "monitor_input",
+    metadata,
+    Column("project", Text),
+    Column("seq", BigInteger),
+    Column("node_keys", Text, nullable=False),
+    Column("p_values", Text, nullable=False),
+    PrimaryKeyConstraint("project", "seq"),
+    ForeignKeyConstraint(["project", "seq"], ["run.project", "run.seq"]),
+)
+"""The smoothed p-values that run `seq` fed its exchangeability monitor with, and of which nodes, in
+order; both as JSON lists. A run to which no class was new has no row."""

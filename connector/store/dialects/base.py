@@ -1,13 +1,13 @@
-"""What the audit store asks of a SQL engine beyond SQL itself."""
+"""What the audit store needs of a SQL engine beyond SQL itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, insert
+from sqlalchemy import URL, Connection, Engine, Table, func, insert
 
 from ringfence.connector.errors import StoreError
 
@@ -19,7 +19,8 @@ class Dialect:
     `name` is SQLAlchemy's, `clock` a query for the database's time in nanoseconds since 1970,
     `json_text` the function that writes a text as JSON, `byte_order` the collation that sorts texts
     as Python does, `example_url` what a configuration may say, `driver` and `extra` what must be
-    installed.
+    installed; `time_of_ns` makes a time of the nanoseconds {0} in views, `own_guards` are the
+    triggers that the migrations make, by name, as `guards` returns them.
     """
 
     name: str
@@ -29,9 +30,11 @@ class Dialect:
     example_url: str
     driver: str
     extra: str = ""
+    time_of_ns: str = "{0}"
+    own_guards: Mapping[str, str] = field(default_factory=dict)
 
     def set_up(self, engine: Engine) -> None:
-        """Say how connections are opened, and how their transactions begin."""
+        """Define how connections are opened, and how their transactions begin."""
 
     def make_place(self, url: URL) -> None:
         """Make the place of the tables where that is ours to make, such as a file."""
@@ -40,24 +43,42 @@ class Dialect:
         """Return the error of a store that isn't there, or None where that isn't the reason."""
 
     def end_when_silent(self, connection: Connection, seconds: float) -> None:
-        """Let the database end this transaction when its client is silent for so long.
+        """Make the database end this transaction when its client is silent for so long.
 
         A frozen process would keep the lease's row locked, and its successor out, for ever. Where
         the database has nothing of the kind, others wait until the process goes on or is killed.
         """
 
     def hold_state(self, connection: Connection) -> None:
-        """Let all queries of a transaction that begins see one state; here each one does."""
+        """Make all queries of a transaction see one snapshot; here each has its own."""
+
+    def json_length(self, column: Any) -> Any:
+        """Return the length of a JSON list that stands in a column as text."""
+        return func.json_array_length(column)
 
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float
     ) -> list[tuple[str, str, int]]:
         """Return table, index ("" for the table itself) and bytes of all that takes room.
 
-        An engine that has to read a whole file for it says one sum, of no table, for a larger one.
+        An engine that would have to read a whole large file for it returns one sum, without a
+        table.
         """
         del connection, max_scanned_bytes
         return []
+
+    def is_same_view(self, connection: Connection, name: str, query: str) -> bool:
+        """Whether the view `name` is that of `query`."""
+        raise NotImplementedError
+
+    def guards(self, connection: Connection, relations: Sequence[str]) -> dict[str, str]:
+        """Return what acts when rows of the relations are written: name to definition."""
+        raise NotImplementedError
+
+    def find_odd_values(self, connection: Connection, table: Table) -> dict[str, int]:
+        """Return how many values of each column are none of its type; most engines refuse them."""
+        del connection, table
+        return {}
 
     def insert_columns(
         self,

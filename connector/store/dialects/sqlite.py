@@ -1,8 +1,8 @@
-"""SQLite: one file beside the project, for one machine.
+"""SQLite: one file in the project's folder, for one machine.
 
-Transactions begin with BEGIN IMMEDIATE, so that two writers never read the same state and then
-both write; readers wait for nobody (write-ahead log). Connecting never makes the file: one that
-vanished must be missed, not replaced by an empty one.
+Transactions begin with BEGIN IMMEDIATE, so that two writers never read the same state and then both
+write; readers never wait (write-ahead log). Connecting never makes the file: a missing file must be
+an error, not be replaced by an empty one.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, event, insert
+from sqlalchemy import URL, Column, Connection, Engine, Table, event, insert
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy.exc import DBAPIError
@@ -39,6 +39,24 @@ SELECT m.tbl_name, CASE m.type WHEN 'index' THEN m.name ELSE '' END, s.pgsize
 FROM dbstat AS s JOIN sqlite_master AS m ON m.name = s.name
 WHERE s.aggregate = TRUE
 """
+
+
+VIEW = "SELECT sql FROM sqlite_master WHERE type = 'view' AND name = ?"
+TRIGGERS = "SELECT name, tbl_name, sql FROM sqlite_master WHERE type = 'trigger'"
+APPEND_ONLY = (
+    "CREATE TRIGGER audit_no_{0} BEFORE {1} ON audit "
+    "BEGIN SELECT RAISE(ABORT, 'the audit chain is append-only'); END"
+)
+SUMS = "SELECT {0} FROM {1}"
+ODD = "{{0}} IS NOT NULL AND ({0})"
+VALUES_BY_KIND = {
+    "BOOLEAN": "typeof({0}) <> 'integer' OR {0} NOT IN (0, 1)",
+    "BIGINT": "typeof({0}) <> 'integer'",
+    "INTEGER": "typeof({0}) <> 'integer'",
+    "TEXT": "typeof({0}) <> 'text'",
+    "DOUBLE": "typeof({0}) <> 'real'",
+}
+"""What a value of a column is not, by the column's type: SQLite itself takes any value."""
 
 
 class SQLite(Dialect):
@@ -72,12 +90,37 @@ class SQLite(Dialect):
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float
     ) -> list[tuple[str, str, int]]:
-        """Ask dbstat, which reads every page; one sum where there are too many or it is missing."""
+        """Query dbstat, which reads every page; one sum if there are too many or it is missing."""
         total = int(connection.exec_driver_sql(FILE_BYTES).scalar_one())
         has_it = connection.exec_driver_sql(HAS_DBSTAT).scalar()
         if total > max_scanned_bytes or not has_it:
             return [("", "", total)]
         return [(row[0], row[1], int(row[2])) for row in connection.exec_driver_sql(SIZES)]
+
+    def is_same_view(self, connection: Connection, name: str, query: str) -> bool:
+        """Compare the text that the view was made with."""
+        standing = connection.exec_driver_sql(VIEW, (name,)).scalar()
+        return bool(standing == f"CREATE VIEW {name} AS {query}")
+
+    def guards(self, connection: Connection, relations: Sequence[str]) -> dict[str, str]:
+        """Return the triggers on our tables and views, by name and table."""
+        ours = {name.lower() for name in relations}
+        return {
+            f"the trigger {name} on {table}": str(definition)
+            for name, table, definition in connection.exec_driver_sql(TRIGGERS)
+            if table.lower() in ours
+        }
+
+    def find_odd_values(self, connection: Connection, table: Table) -> dict[str, int]:
+        """Count values that the column's type does not have; one pass over the table."""
+        quote = connection.dialect.identifier_preparer.quote
+        odd = {
+            column.name: ODD.format(VALUES_BY_KIND[_kind_of(column)]).format(quote(column.name))
+            for column in table.columns
+        }
+        sums = ", ".join(f"coalesce(sum({condition}), 0)" for condition in odd.values())
+        counts = connection.exec_driver_sql(SUMS.format(sums, quote(table.name))).one()
+        return {name: int(n) for name, n in zip(odd, counts, strict=True) if n}
 
     def insert_columns(
         self,
@@ -108,7 +151,16 @@ SQLITE = SQLite(
     byte_order="BINARY",
     example_url="sqlite:///file",
     driver="Python's sqlite3",
+    time_of_ns="datetime({0} / 1000000000, 'unixepoch')",
+    own_guards={
+        f"the trigger audit_no_{verb.lower()} on audit": APPEND_ONLY.format(verb.lower(), verb)
+        for verb in ("UPDATE", "DELETE")
+    },
 )
+
+
+def _kind_of(column: Column[Any]) -> str:
+    return str(column.type).upper().partition(" ")[0]
 
 
 def _connect(

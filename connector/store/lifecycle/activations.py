@@ -6,20 +6,21 @@ other version with a row is retired, and one without a row is a candidate.
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, insert, select
 
 from ringfence.connector import fault_points
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.actor import current_actor
+from ringfence.connector.store.chain import next_number
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.lifecycle.tables import activation
 from ringfence.connector.store.shadow.consulted import insert_consulted
 from ringfence.connector.store.tables import model
-from ringfence.connector.store.trail.actor import current_actor
 from ringfence.connector.store.writer import Writer
 
 How = Literal["first", "promoted", "rolled back", "migrated"]
@@ -83,7 +84,7 @@ def states_of(versions: Iterable[str], activations: Sequence[Activation]) -> dic
     {'a': 'retired', 'b': 'active'}
     """
     active = activations[-1].version if activations else None
-    used = {one.version for one in activations}
+    used = {use.version for use in activations}
     return {
         version: "active" if version == active else "retired" if version in used else "candidate"
         for version in versions
@@ -95,19 +96,19 @@ def version_before(activations: Sequence[Activation]) -> str | None:
 
     A rollback takes back the newest promotion that was not taken back yet.
 
-    >>> one = Activation(1, 0, "a", None, "first", "", "{}")
-    >>> two = Activation(2, 0, "b", "a", "promoted", "", "{}")
-    >>> version_before([one]), version_before([one, two])
+    >>> first = Activation(1, 0, "a", None, "first", "", "{}")
+    >>> second = Activation(2, 0, "b", "a", "promoted", "", "{}")
+    >>> version_before([first]), version_before([first, second])
     (None, 'a')
     >>> back = Activation(3, 0, "a", "b", "rolled back", "", "{}")
-    >>> version_before([one, two, back])
+    >>> version_before([first, second, back])
     """
     line: list[str] = []
-    for one in activations:
-        if one.how == "rolled back":
+    for use in activations:
+        if use.how == "rolled back":
             line.pop()
         else:
-            line.append(one.version)
+            line.append(use.version)
     return line[-2] if len(line) > 1 else None
 
 
@@ -137,13 +138,13 @@ def record_activation(writer: Writer, version: str, how: How, reason: str) -> Ac
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        one = insert_activation(connection, project, now, version, how, reason)
-        facts: dict[str, Any] = {"activation": asdict(one)}
-        if runs := insert_consulted(connection, project, one.n, version):
+        use = insert_activation(connection, project, now, version, how, reason)
+        facts: JsonObject = {"activation": asdict(use)}
+        if runs := insert_consulted(connection, project, use.n, version):
             facts["consulted"] = [list(run) for run in sorted(runs.items())]
         chain.append(connection, project, writer.key, KIND, facts)
         fault_points.reach("inside promotion")
-        return one
+        return use
 
 
 def insert_activation(
@@ -152,15 +153,8 @@ def insert_activation(
     """Write the row inside the caller's transaction, which seals it in an entry of its own."""
     before = read_activations(connection, project)
     was = before[-1].version if before else None
-    actor = dumps({**current_actor(), "user": _user()})
-    one = Activation(len(before) + 1, now, version, was, how, reason, actor)
-    connection.execute(insert(activation).values(project=project, **asdict(one)))
-    return one
-
-
-def _user() -> str:
-    """The name of the system's user; empty where the system has none for this process."""
-    try:
-        return getpass.getuser()
-    except (OSError, KeyError):
-        return ""
+    actor = dumps(current_actor())
+    n = next_number(connection, project, activation, ("activation", "n"))
+    use = Activation(n, now, version, was, how, reason, actor)
+    connection.execute(insert(activation).values(project=project, **asdict(use)))
+    return use

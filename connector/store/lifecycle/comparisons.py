@@ -1,6 +1,6 @@
-"""Comparisons of model versions on the holdout: what was found, when, under the chain's seal.
+"""Comparisons of model versions on the holdout: results and times, sealed by the chain.
 
-Promotions and the words about a model rest on these rows: each has a chain entry with the digest
+Promotions and statements about a model rely on these rows: each has a chain entry with the digest
 of its result.
 """
 
@@ -12,9 +12,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, insert, select
 
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store import chain
+from ringfence.connector.store.chain import next_number
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.lifecycle.tables import comparison
 from ringfence.connector.store.writer import Writer
@@ -34,12 +36,12 @@ class StoredComparison:
     result: str
 
     @property
-    def found(self) -> Mapping[str, Any]:
+    def values(self) -> Mapping[str, Any]:
         """The result as JSON values."""
-        values: Mapping[str, Any] = json.loads(self.result)
-        return values
+        parsed: Mapping[str, Any] = json.loads(self.result)
+        return parsed
 
-    def sealed(self) -> dict[str, Any]:
+    def sealed(self) -> JsonObject:
         """Return what the chain holds of it."""
         digest = hashlib.sha256(self.result.encode()).hexdigest()
         return {name: value for name, value in asdict(self).items() if name != "result"} | {
@@ -54,12 +56,11 @@ def record_comparison(
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        newest = select(func.max(comparison.c.n)).where(comparison.c.project == project)
-        n = int(connection.execute(newest).scalar() or 0) + 1
-        one = StoredComparison(n, now, version, against, dumps(result))
-        connection.execute(insert(comparison).values(project=project, **asdict(one)))
-        chain.append(connection, project, writer.key, KIND, {"comparison": one.sealed()})
-    return one
+        n = next_number(connection, project, comparison, ("comparison", "n"))
+        stored = StoredComparison(n, now, version, against, dumps(result))
+        connection.execute(insert(comparison).values(project=project, **asdict(stored)))
+        chain.append(connection, project, writer.key, KIND, {"comparison": stored.sealed()})
+    return stored
 
 
 def read_comparisons(connection: Connection, project: str) -> list[StoredComparison]:

@@ -1,6 +1,6 @@
-"""What became of one run's nodes, by class: counted from its predictions, by their index.
+"""Outcomes of one run's nodes, by class: counted from its predictions, by their index.
 
-Pages ask for one run at a time, and for none with more nodes than `MAX_COUNTED_NODES`.
+Pages read one run at a time, and none with more nodes than `MAX_COUNTED_NODES`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_COUNTED_NODES = 50_000
 
 @dataclass(frozen=True, slots=True)
 class ClassOutcome:
-    """A class in one run: sets that hold it, sets that hold it alone, its known nodes.
+    """A class in one run: sets that hold it, sets that hold nothing else, its known nodes.
 
     `mean_size` is that of the sets of its known nodes, None where none is known.
     """
@@ -63,7 +63,7 @@ def class_outcomes(queries: ProjectQueries, seq: int) -> list[ClassOutcome]:
         _outcome(name, in_sets.get(name, 0), alone.get(name, 0), labelled.get(name))
         for name in {*in_sets, *labelled}
     ]
-    return sorted(outcomes, key=lambda one: (-one.in_sets, -one.known, one.name))
+    return sorted(outcomes, key=lambda outcome: (-outcome.in_sets, -outcome.known, outcome.name))
 
 
 def _outcome(name: str, in_sets: int, alone: int, row: dict[str, int] | None) -> ClassOutcome:

@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from sqlalchemy import ColumnElement, func, null, select
 
 from ringfence.connector.records import (
+    NAMED_SLICES,
     AuditMark,
     ChainEntry,
     Run,
@@ -51,6 +52,7 @@ from ringfence.connector.store.queries.totals import (
 )
 from ringfence.connector.store.retention.removals import Removal, removals_of
 from ringfence.connector.store.rows import (
+    ColumnValues,
     chain_entry_from_row,
     coverage_from_row,
     run_from_row,
@@ -71,7 +73,6 @@ from ringfence.connector.store.tables import (
 
 HEAVY_RUN_COLUMNS = ("calibration_scores", "watch")
 MAX_NAMED_ROWS = 2_000
-Row = dict[str, Any]
 T = TypeVar("T")
 
 
@@ -81,12 +82,12 @@ class ProjectQueries:
 
     store: Store
     project: str
-    max_rows: int = 200  # rows of a history, where no other number is asked for
+    max_rows: int = 200  # rows of a history, unless another number is given
     span: TimeSpan | None = None  # histories are of this time alone
     spread: bool = False  # rows of histories are spread over the span, else its newest ones
 
     def within(self, from_ns: int | None, until_ns: int | None) -> ProjectQueries:
-        """Return the same project with histories of a span of time alone."""
+        """Return the same project with its histories limited to a span of time."""
         with self.store.reading() as connection:
             return replace(self, span=find_span(connection, self.project, from_ns, until_ns))
 
@@ -94,15 +95,15 @@ class ProjectQueries:
         """Return the same project with histories of any length, for files."""
         return replace(self, max_rows=10**9)
 
-    def rows(self, query: Any) -> list[Row]:
+    def rows(self, query: Any) -> list[ColumnValues]:
         """Return a query's rows by column."""
         with self.store.reading() as connection:
             return [dict(row) for row in connection.execute(query).mappings()]
 
-    def first(self, query: Any) -> Row | None:
+    def first(self, query: Any) -> ColumnValues | None:
         """Return a query's first row."""
-        found = self.rows(query.limit(1))
-        return found[0] if found else None
+        first_rows = self.rows(query.limit(1))
+        return first_rows[0] if first_rows else None
 
     def records(self, query: Any, from_row: Callable[[Any], T]) -> list[T]:
         """Return a query's rows as records."""
@@ -173,7 +174,7 @@ class ProjectQueries:
         chosen = [coverage.c.project == self.project, coverage.c.slice == slice_]
         if not every_alpha:
             chosen.append(coverage.c.first_alpha.is_(True))
-        if slice_ not in {"class", "group"}:
+        if slice_ not in NAMED_SLICES:
             chosen += self._in_span(coverage.c.seq)
         query = (
             select(coverage, run.c.decided_ns, run.c.threshold, run.c.n_calibration)
@@ -303,7 +304,7 @@ class ProjectQueries:
         return [Removal(**row) for row in self.rows(query)]
 
     def alarms(self) -> list[StoredAlarm]:
-        """Return what every rule says now."""
+        """Return the state of every rule now."""
         query = select(alarm).where(alarm.c.project == self.project).order_by(alarm.c.rule)
         return [StoredAlarm(**row) for row in self.rows(query)]
 
@@ -329,7 +330,7 @@ class ProjectQueries:
         return coverage_rows.mark_of(self.store, self.project)
 
     def lease(self) -> LeaseState | None:
-        """Return who is at work, if anyone, and up to where the graph was read."""
+        """Return which process is at work, if any, and up to where the graph was read."""
         row = self.first(select(lease).where(lease.c.project == self.project))
         if row is None:
             return None
@@ -374,16 +375,16 @@ class ProjectQueries:
 # -- from a row to a record that only reading gives; `connector.store.rows` makes the others ------
 
 
-def _monitor_state(row: Row) -> MonitorState:
+def _monitor_state(row: ColumnValues) -> MonitorState:
     scores, watch = _floats(row["calibration_scores"]), _decoded(row["watch"])
     return MonitorState(row["seq"], row["decided_ns"], row["model"], scores, watch)
 
 
-def _model(row: Row, state: str) -> ModelRecord:
+def _model(row: ColumnValues, state: str) -> ModelRecord:
     return ModelRecord(**row | {"manifest": json.loads(row["manifest"]), "state": state})
 
 
-def _alarm_event(row: Row) -> StoredAlarmEvent:
+def _alarm_event(row: ColumnValues) -> StoredAlarmEvent:
     return StoredAlarmEvent(**row | {"delivered": tuple(row["delivered"].split())})
 
 

@@ -1,4 +1,4 @@
-"""Records that only reading gives: what pages, reports, metrics and `status` show of a project.
+"""Records that are only read: what pages, reports, metrics and `status` show of a project.
 
 The records that scoring and auditing write are in `connector.records`. `as_row` turns any of them
 into the columns of its SQL table, in the table's order: the keys of the JSON API, of the report and
@@ -13,14 +13,8 @@ from typing import Any
 
 from sqlalchemy import Table
 
-from ringfence.connector.records import (
-    AlarmEvent,
-    AlarmState,
-    ChainEntry,
-    NoticedLabel,
-    Run,
-    StoredCoverage,
-)
+from ringfence.connector.alarm_records import AlarmEvent, AlarmState
+from ringfence.connector.records import ChainEntry, NoticedLabel, Run, StoredCoverage
 from ringfence.connector.store import tables
 
 
@@ -121,7 +115,7 @@ class StoredAlarmEvent(AlarmEvent):
 
 @dataclass(frozen=True, slots=True)
 class LeaseState:
-    """Up to where the graph was read, and who is at work now, if anyone."""
+    """Up to where the graph was read, and which process is at work now, if any."""
 
     watermark_ns: int | None
     working: str | None

@@ -12,8 +12,7 @@ MAX_SCANNED_BYTES = 4e9  # SQLite reads the whole file for it: seconds up to her
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table, or one of its indexes where `index` names it; a file whose parts nobody asked for
-    has no `table`."""
+    """A table, or one of its indexes; a file that was not broken down has no `table`."""
 
     table: str
     index: str
@@ -27,6 +26,6 @@ def table_sizes(store: Store, max_scanned_bytes: float = MAX_SCANNED_BYTES) -> l
     row without a table.
     """
     with store.reading() as connection:
-        found = store.dialect.relation_sizes(connection, max_scanned_bytes)
-    ours = [TableSize(*one) for one in found if not one[0] or one[0] in metadata.tables]
-    return sorted(ours, key=lambda one: (-one.bytes, one.table, one.index))
+        relations = store.dialect.relation_sizes(connection, max_scanned_bytes)
+    ours = [TableSize(*row) for row in relations if not row[0] or row[0] in metadata.tables]
+    return sorted(ours, key=lambda size: (-size.bytes, size.table, size.index))

@@ -1,9 +1,9 @@
-"""Which total is shown: runs are counted together by their terms, and the worst terms speak.
+"""Which total is shown: runs are counted together by their terms, and the worst total is shown.
 
 A model's runs may have been made under several terms (rule, score, alpha, a half-life or other
 options, weighted calibration nodes or not), each with a total of its own at the last of its runs. A
-change of the configuration must not hide what was found before it: as long as a model is in use,
-its worst verdict is the one shown.
+change of the configuration must not hide earlier findings: as long as a model is in use, its worst
+verdict is the one shown.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, func, select
 
-from ringfence.connector.records import CoverageRow, StoredCoverage
+from ringfence.connector.records import NAMED_SLICES, CoverageRow, StoredCoverage
 from ringfence.connector.store.rows import coverage_from_row
 from ringfence.connector.store.tables import coverage, run
 
@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=CoverageRow)
 
 
 def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
-    """Return the newest total of every terms, oldest run first."""
+    """Return the newest total of each set of terms, oldest run first."""
     of_run = (run.c.project == coverage.c.project) & (run.c.seq == coverage.c.seq)
     totals = (coverage.c.project == project) & (coverage.c.slice == "total")
     terms = (
@@ -55,7 +55,7 @@ def last_totals(connection: Connection, project: str) -> list[StoredCoverage]:
 
 def last_named(connection: Connection, project: str) -> list[StoredCoverage]:
     """Return the classes and groups of the last run that has such rows, at its first alpha."""
-    named = (coverage.c.project == project) & coverage.c.slice.in_(("class", "group"))
+    named = (coverage.c.project == project) & coverage.c.slice.in_(NAMED_SLICES)
     last = select(func.max(coverage.c.seq)).where(named).scalar_subquery()
     query = select(coverage).where(named, coverage.c.seq == last, coverage.c.first_alpha.is_(True))
     rows = connection.execute(query.order_by(coverage.c.slice, coverage.c.name))
@@ -84,15 +84,15 @@ def worst_total(totals: Sequence[Row]) -> Row | None:
     )
 
 
-def worst_promise(total: Row | None, own: Sequence[Row]) -> Row | None:
+def worst_promise(total: Row | None, own_rows: Sequence[Row]) -> Row | None:
     """Return the verdict that a project is shown with: of all nodes, or of a class or group.
 
-    `own` are the rows of classes and groups that have a promise of their own. One that is worse off
-    than all nodes together speaks, by its name: an average hides a rare class.
+    `own_rows` are the rows of classes and groups that have a promise of their own. If one of them
+    is worse than the total, it is returned instead, with its name: an average hides a rare class.
     """
     if total is None:
         return None
-    of_model = [row for row in own if row.model == total.model]
+    of_model = [row for row in own_rows if row.model == total.model]
     worst = max(of_model, key=lambda row: (_severity(row)[0], -row.anytime_p), default=total)
     if _severity(worst)[0] <= _severity(total)[0]:
         return total
@@ -100,7 +100,7 @@ def worst_promise(total: Row | None, own: Sequence[Row]) -> Row | None:
 
 
 def own_promises(connection: Connection, project: str) -> list[StoredCoverage]:
-    """Return the rows of classes and groups with a promise of their own, of every terms."""
+    """Return the rows of classes and groups with a promise of their own, under all terms."""
     chosen = (coverage.c.project == project) & coverage.c.own_promise.is_(True)
     query = select(coverage).where(chosen).order_by(coverage.c.seq, coverage.c.slice)
     return [coverage_from_row(row) for row in connection.execute(query)]

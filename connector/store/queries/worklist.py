@@ -1,8 +1,8 @@
 """The worklist: nodes with a class in their set, surest first, a page at a time on an index.
 
 A page begins after the last row of the page before it (its p-value and key), so that page 2,000
-costs what page 1 does. Known and unknown nodes lie in two stretches of the index; where both are
-asked for, each gives its first rows and the surest of them stay.
+costs what page 1 does. Known and unknown nodes lie in two stretches of the index; if both are
+wanted, each gives its first rows and the surest of them are kept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, Select, Table, func, or_, select, tuple_
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
@@ -25,10 +25,10 @@ CSV_BLOCK = 5_000
 
 @dataclass(frozen=True, slots=True)
 class WorklistFilter:
-    """Which nodes are asked for: those with `class_` in their set, and what else must hold.
+    """Which nodes to list: those with `class_` in their set, and further conditions.
 
-    `state` is what people did with a node: `free` nobody claimed it, `claimed` someone did, `done`
-    someone is done with it, `open` free or claimed. `after` is the last row of the page before.
+    `state` is what people did with a node: `free` not claimed, `claimed` by someone, `done`
+    finished, `open` free or claimed. `after` is the last row of the page before.
     """
 
     class_: str
@@ -73,10 +73,10 @@ def read_worklist(
 ) -> list[WorklistNode]:
     """Return the next nodes of the list, surest first."""
     sides = {"no": (False,), "yes": (True,), "any": (False, True)}[wanted.known]
-    found = [
+    nodes = [
         node for side in sides for node in _nodes(queries, _query(queries, wanted, side, rows))
     ]
-    return sorted(found, key=lambda node: (node.p, node.node_key), reverse=True)[:rows]
+    return sorted(nodes, key=lambda node: (node.p, node.node_key), reverse=True)[:rows]
 
 
 def whole_worklist(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[WorklistNode]:
@@ -115,7 +115,7 @@ def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: i
     of_node = (prediction.c.project == queries.project) & (prediction.c.node_key == page.c.node_key)
     of_run = (run.c.project == queries.project) & (run.c.seq == page.c.seq)
     newest = (mark.c.project == queries.project) & (
-        mark.c.n == _newest_mark(page.c.node_key, queries.project)
+        mark.c.n == newest_mark(page.c.node_key, queries.project)
     )
     return (
         select(page, prediction.c.label, run.c.decided_ns, mark.c.action, mark.c.who, mark.c.at_ns)
@@ -157,8 +157,13 @@ def _run_bounds(queries: ProjectQueries, wanted: WorklistFilter) -> list[ColumnE
 
 
 def _membership(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
-    """What other tables say of a node: its group, and what people did with it."""
-    found: list[ColumnElement[bool]] = []
+    """Conditions on other tables: a node that left, its group, and what people did with it."""
+    gone = select(prediction.c.node_key).where(
+        prediction.c.project == worklist_entry.c.project,
+        prediction.c.node_key == worklist_entry.c.node_key,
+        prediction.c.in_graph.is_(False),
+    )
+    conditions: list[ColumnElement[bool]] = [~gone.exists()]
     if wanted.group is not None:
         in_group = select(grouping.c.node_key).where(
             grouping.c.project == worklist_entry.c.project,
@@ -166,21 +171,23 @@ def _membership(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
             grouping.c.property == wanted.group,
             grouping.c.value == (wanted.value or ""),
         )
-        found.append(in_group.exists())
+        conditions.append(in_group.exists())
     if wanted.state != "any":
-        found.append(_in_state(wanted.state))
-    return found
+        conditions.append(in_state(wanted.state, worklist_entry))
+    return conditions
 
 
-def _in_state(state: State) -> ColumnElement[bool]:
+def in_state(state: State, nodes: Table) -> ColumnElement[bool]:
+    """Condition on what people did with the nodes of a table; `state` is not `any`."""
+    each = mark.alias()
     newest = (
-        select(mark.c.action)
+        select(each.c.action)
         .where(
-            mark.c.project == worklist_entry.c.project,
-            mark.c.node_key == worklist_entry.c.node_key,
-            mark.c.action != "note",
+            each.c.project == nodes.c.project,
+            each.c.node_key == nodes.c.node_key,
+            each.c.action != "note",
         )
-        .order_by(mark.c.n.desc())
+        .order_by(each.c.n.desc())
         .limit(1)
         .scalar_subquery()
     )
@@ -192,7 +199,8 @@ def _in_state(state: State) -> ColumnElement[bool]:
     return free if state == "free" else or_(newest.is_(None), newest != "done")
 
 
-def _newest_mark(node_key: ColumnElement[str], project: str) -> Any:
+def newest_mark(node_key: ColumnElement[str], project: str) -> Any:
+    """The number of a node's newest mark that is no note."""
     each = mark.alias()
     of_node = (each.c.project == project, each.c.node_key == node_key, each.c.action != "note")
     return select(func.max(each.c.n)).where(*of_node).scalar_subquery()
@@ -203,8 +211,12 @@ def _nodes(queries: ProjectQueries, query: Select[Any]) -> list[WorklistNode]:
 
 
 def _node(row: Mapping[str, Any]) -> WorklistNode:
-    state = {"claim": "claimed", "done": "done"}.get(row["action"], "free")
     return WorklistNode(
         row["node_key"], row["p"], row["seq"], row["decided_ns"], row["size"], row["degree"],
-        row["label"], state, row["who"], row["at_ns"],
+        row["label"], state_of(row["action"]), row["who"], row["at_ns"],
     )  # fmt: skip
+
+
+def state_of(action: str | None) -> str:
+    """Return what a node's newest mark says: free, claimed or done."""
+    return {"claim": "claimed", "done": "done"}.get(action or "", "free")

@@ -1,1 +1,1 @@
-"""What the setting `[audit] keep_days` takes from the details of old runs, and what it leaves."""
+"""Retention: which details of old runs `[audit] keep_days` removes, and which it keeps."""

@@ -26,7 +26,7 @@ NOT_ON_RECORD = math.nan
 BEYOND_EXCLUSION = 0.0
 """For a removed p-value where it is compared: it was at most the lowest level of its run."""
 
-_decode = json.JSONDecoder().decode  # json.loads without its questions about bytes and options
+_decode = json.JSONDecoder().decode  # json.loads without its checks for bytes and options
 
 
 def kept_p_values(p_values: NDArray[np.float64], shown: NDArray[np.bool_]) -> list[str]:
@@ -45,7 +45,7 @@ def kept_p_values(p_values: NDArray[np.float64], shown: NDArray[np.bool_]) -> li
 
 
 def kept_scores(scores: NDArray[np.float64], threshold_naive: float | None) -> list[str]:
-    """Return what stays of scores [nodes, classes]: who was in the naive set, who was best.
+    """Return what stays of scores [nodes, classes]: classes in the naive set, best classes.
 
     >>> kept_scores(np.array([[-0.9, -0.2]]), -0.5)
     ['{"best":[1],"naive":[1]}']
@@ -117,7 +117,7 @@ def scored_best(text: str, place: int) -> bool:
 def as_matrix(texts: Sequence[str]) -> NDArray[np.float64]:
     """Return rows of JSON numbers as an array; `ValueError` where they are something else."""
     rows: list[Any] = [_decode(text) for text in texts]
-    found = np.array(rows, np.float64)
-    if found.ndim != 2:
+    matrix = np.array(rows, np.float64)
+    if matrix.ndim != 2:
         raise ValueError("rows of different lengths")
-    return found
+    return matrix

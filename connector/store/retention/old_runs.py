@@ -19,7 +19,7 @@ Waits = Literal["", "class unknown", "not audited", "not in the graph"]
 
 @dataclass(frozen=True, slots=True)
 class OldRun:
-    """A run that is old enough, with what its details are read by.
+    """A run that is old enough, with what is needed to read its details.
 
     `unknown` counts nodes whose class is not known and may still become so: the node is there.
     """

@@ -1,7 +1,7 @@
 """Remove the details of old runs: some runs in one transaction, sealed by one chain entry.
 
 A run keeps its row, its thresholds, coverage and digests. Each of its nodes keeps its key, set,
-size, degree, stratum, class and whether the class was covered: nobody is evaluated twice, coverage
+size, degree, stratum, class and whether the class was covered: no node is evaluated twice, coverage
 can be counted again at any time, and a class that changes later is judged as before.
 """
 
@@ -17,16 +17,22 @@ from sqlalchemy import Connection, Select, bindparam, delete, insert, select, up
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import StoreError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.records import Prediction
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.prediction_json import (
+    Digests,
+    PredictionJson,
+    to_json_columns,
+)
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.retention.kept_detail import as_matrix, kept_p_values, kept_scores
 from ringfence.connector.store.retention.old_runs import OldRun
 from ringfence.connector.store.retention.tables import removal
+from ringfence.connector.store.rows import ColumnValues
 from ringfence.connector.store.shadow.sets import sets_digest
 from ringfence.connector.store.tables import prediction, shadow_set, worklist_entry
-from ringfence.connector.store.trail.prediction_texts import Digests, PredictionTexts, texts_of
 from ringfence.connector.store.writer import Writer
 
 KIND = "removed"
@@ -58,6 +64,20 @@ class _Slimmed:
     freed: int
 
 
+@dataclass(frozen=True, slots=True)
+class _SlimmedShadow:
+    """What was done to a run's shadow sets of a version: digests before and after, characters."""
+
+    sets: int
+    removed: str
+    kept: str
+    freed: int
+
+    def facts(self) -> JsonObject:
+        """Return what the chain entry records of them."""
+        return {"sets": self.sets, "removed": self.removed, "kept": self.kept}
+
+
 def remove_details(
     writer: Writer,
     runs: Sequence[OldRun],
@@ -78,15 +98,22 @@ def remove_details(
         for run in runs:
             slimmed = _slim_predictions(connection, project, run, sealed[run.seq])
             shadows = _slim_shadow_sets(connection, project, run.seq)
-            sets = sum(one["sets"] for one in shadows.values())
-            freed = slimmed.freed + sum(one.pop("freed") for one in shadows.values())
-            one = Removal(run.seq, now, keep_days, slimmed.nodes, slimmed.entries, sets, freed)
-            done.append(one)
-            digests = {"removed": slimmed.removed, "kept": slimmed.kept, "shadow": shadows}
-            facts.append({**asdict(one), **digests})
-        connection.execute(insert(removal), [{"project": project, **asdict(one)} for one in done])
+            sets = sum(shadow.sets for shadow in shadows.values())
+            freed = slimmed.freed + sum(shadow.freed for shadow in shadows.values())
+            removed = Removal(run.seq, now, keep_days, slimmed.nodes, slimmed.entries, sets, freed)
+            done.append(removed)
+            shadow_facts = {version: shadow.facts() for version, shadow in shadows.items()}
+            digests: JsonObject = {
+                "removed": slimmed.removed,
+                "kept": slimmed.kept,
+                "shadow": shadow_facts,
+            }
+            facts.append({**asdict(removed), **digests})
+        connection.execute(
+            insert(removal), [{"project": project, **asdict(removed)} for removed in done]
+        )
         fault_points.reach("inside removal")
-        body = {"keep_days": keep_days, "before_ns": before_ns, "runs": facts}
+        body: JsonObject = {"keep_days": keep_days, "before_ns": before_ns, "runs": facts}
         chain.append(connection, project, writer.key, KIND, body)
     return done
 
@@ -119,10 +146,10 @@ def kept_digest(rows: Sequence[Mapping[str, Any]]) -> str:
     return digests.payload
 
 
-def _texts(rows: Sequence[Mapping[str, Any]]) -> PredictionTexts:
+def _texts(rows: Sequence[Mapping[str, Any]]) -> PredictionJson:
     keys, classes, p_values, scores = ([row[name] for row in rows] for name in COLUMNS)
-    none = [0] * len(rows)  # degrees and bands have digests of their own
-    return PredictionTexts(keys, classes, p_values, scores, none, none, none, [None] * len(rows))
+    zeros, none = [0] * len(rows), [None] * len(rows)  # the others have digests of their own
+    return PredictionJson(keys, classes, p_values, scores, zeros, zeros, zeros, none, none, none)
 
 
 def _slim_predictions(connection: Connection, project: str, run: OldRun, sealed: str) -> _Slimmed:
@@ -134,7 +161,7 @@ def _slim_predictions(connection: Connection, project: str, run: OldRun, sealed:
     for part in split(every):
         rows = _rows(connection, project, part)
         try:
-            before.update(texts_of([_decided(row) for row in rows]))
+            before.update(to_json_columns([_decided(row) for row in rows]))
             slim = _slim_rows(rows, run)
         except (ValueError, TypeError, KeyError):
             raise _changed(run.seq) from None
@@ -154,13 +181,13 @@ def _slim_predictions(connection: Connection, project: str, run: OldRun, sealed:
     return _Slimmed(before.payload, after.payload, len(every), entries, freed)
 
 
-def _rows(connection: Connection, project: str, keys: Sequence[str]) -> list[dict[str, Any]]:
+def _rows(connection: Connection, project: str, keys: Sequence[str]) -> list[ColumnValues]:
     """The columns of some predictions, in the order of `keys`."""
     query = select(*(prediction.c[name] for name in COLUMNS)).where(
         prediction.c.project == project, prediction.c.node_key.in_(keys)
     )
-    found = {row.node_key: row._asdict() for row in connection.execute(query)}
-    return [found[key] for key in keys]
+    rows_by_key = {row.node_key: row._asdict() for row in connection.execute(query)}
+    return [rows_by_key[key] for key in keys]
 
 
 def _decided(row: Mapping[str, Any]) -> Prediction:
@@ -169,7 +196,7 @@ def _decided(row: Mapping[str, Any]) -> Prediction:
     return Prediction(row["node_key"], classes, p_values, scores, 0)
 
 
-def _slim_rows(rows: Sequence[dict[str, Any]], run: OldRun) -> list[dict[str, Any]]:
+def _slim_rows(rows: Sequence[ColumnValues], run: OldRun) -> list[ColumnValues]:
     p_values, scores = (as_matrix([row[name] for row in rows]) for name in ("p_values", "scores"))
     place = {name: at for at, name in enumerate(run.classes)}
     shown = np.zeros(p_values.shape, bool)
@@ -181,25 +208,21 @@ def _slim_rows(rows: Sequence[dict[str, Any]], run: OldRun) -> list[dict[str, An
     return [{**row, "p_values": p, "scores": s} for row, p, s in zip(rows, *kept, strict=True)]
 
 
-def _slim_shadow_sets(connection: Connection, project: str, seq: int) -> dict[str, dict[str, Any]]:
-    """Take the p-values from a run's shadow sets; return by version what was and what is there."""
+def _slim_shadow_sets(connection: Connection, project: str, seq: int) -> dict[str, _SlimmedShadow]:
+    """Remove the p-values of a run's shadow sets; return by version what was and what is there."""
     of_run = (shadow_set.c.project == project) & (shadow_set.c.seq == seq)
     versions = connection.execute(select(shadow_set.c.version).where(of_run).distinct()).scalars()
-    found = {}
+    slimmed = {}
     for version in sorted(versions):
-        own = of_run & (shadow_set.c.version == version)
+        of_version = of_run & (shadow_set.c.version == version)
         columns = shadow_set.c.node_key, shadow_set.c.size, shadow_set.c.classes
-        query = select(*columns, shadow_set.c.p_values).where(own)
+        query = select(*columns, shadow_set.c.p_values).where(of_version)
         rows = [tuple(row) for row in connection.execute(query)]
         slim = [(key, size, classes, NO_P_VALUES) for key, size, classes, _ in rows]
-        connection.execute(update(shadow_set).where(own).values(p_values=NO_P_VALUES))
-        found[version] = {
-            "sets": len(rows),
-            "removed": sets_digest(rows),
-            "kept": sets_digest(slim),
-            "freed": sum(len(row[3]) - len(NO_P_VALUES) for row in rows),
-        }
-    return found
+        connection.execute(update(shadow_set).where(of_version).values(p_values=NO_P_VALUES))
+        freed = sum(len(row[3]) - len(NO_P_VALUES) for row in rows)
+        slimmed[version] = _SlimmedShadow(len(rows), sets_digest(rows), sets_digest(slim), freed)
+    return slimmed
 
 
 def _length(row: Mapping[str, Any]) -> int:

@@ -1,1 +1,1 @@
-"""Sets that a candidate would have given: in SQL alone, beside those of the version in use."""
+"""Sets that a candidate would have given: only in SQL, for comparison with the version in use."""

@@ -57,7 +57,7 @@ def read_consulted(
     query = select(consulted.c.n, consulted.c.seq, consulted.c.version, consulted.c.known).where(
         consulted.c.project == project
     )
-    found: dict[int, dict[int, tuple[str, int]]] = {}
+    runs_by_activation: dict[int, dict[int, tuple[str, int]]] = {}
     for row in connection.execute(query):
-        found.setdefault(int(row.n), {})[int(row.seq)] = (row.version, int(row.known))
-    return found
+        runs_by_activation.setdefault(int(row.n), {})[int(row.seq)] = (row.version, int(row.known))
+    return runs_by_activation

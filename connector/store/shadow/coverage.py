@@ -1,4 +1,4 @@
-"""Coverage and size of shadow sets beside those in force, run by run; only changes are written."""
+"""Coverage and size of shadow sets and of those in force, run by run; only changes are written."""
 
 from __future__ import annotations
 
@@ -41,20 +41,25 @@ def record_shadow_coverage(writer: Writer) -> list[ShadowCoverage]:
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        before = {(one.version, one.seq): one for one in read_shadow_coverage(connection, project)}
+        before = {
+            (counted.version, counted.seq): counted
+            for counted in read_shadow_coverage(connection, project)
+        }
         changed = [
-            one
-            for one in count_shadow_sets(connection, project)
-            if before.get((one.version, one.seq)) != one
+            set_
+            for set_ in count_shadow_sets(connection, project)
+            if before.get((set_.version, set_.seq)) != set_
         ]
         if changed:
-            rows = [{"project": project, "audited_ns": now, **asdict(one)} for one in changed]
-            for one in changed:
+            rows = [
+                {"project": project, "audited_ns": now, **asdict(counted)} for counted in changed
+            ]
+            for counted in changed:
                 connection.execute(
                     delete(shadow_coverage).where(
                         shadow_coverage.c.project == project,
-                        shadow_coverage.c.version == one.version,
-                        shadow_coverage.c.seq == one.seq,
+                        shadow_coverage.c.version == counted.version,
+                        shadow_coverage.c.seq == counted.seq,
                     )
                 )
             connection.execute(insert(shadow_coverage), rows)
@@ -63,7 +68,7 @@ def record_shadow_coverage(writer: Writer) -> list[ShadowCoverage]:
 
 
 def count_shadow_sets(connection: Connection, project: str) -> list[ShadowCoverage]:
-    """Return what candidates' sets and their nodes' classes say now, by version and run.
+    """Return the counts of candidates' sets with the classes known now, by version and run.
 
     The rows of a version that was taken into use stay as they were when it was chosen.
     """
@@ -120,8 +125,8 @@ def shadow_totals(store: Store, project: str) -> dict[str, ShadowCoverage]:
 def sum_by_version(rows: Iterable[ShadowCoverage]) -> dict[str, ShadowCoverage]:
     """Add up the rows of each version; `seq` of a sum is the number of runs.
 
-    >>> one = ShadowCoverage("b", 4, 10, 5, 4, 5, 4, 12, 13, 3)
-    >>> sum_by_version([one, one])["b"].known
+    >>> first = ShadowCoverage("b", 4, 10, 5, 4, 5, 4, 12, 13, 3)
+    >>> sum_by_version([first, first])["b"].known
     10
     """
     sums: dict[str, Mapping[str, int]] = {}

@@ -1,6 +1,6 @@
 """Shadow sets in SQL: written after a run is closed, sealed by an entry of their own.
 
-Nothing of a run rests on them. A run whose shadow part died has no row here and never gets one: the
+A run does not depend on them. A run whose shadow part died has no row here and never gets one: the
 graph has changed since, and its sets would not be those of that run.
 """
 
@@ -16,13 +16,14 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, func, insert, select, update
 
 from ringfence.connector import fault_points
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Label
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.prediction_json import json_blocks
 from ringfence.connector.store.blocks import insert_columns, split
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.shadow.tables import shadow_run, shadow_set
-from ringfence.connector.store.trail.prediction_texts import text_blocks
 from ringfence.connector.store.writer import Writer
 
 KIND = "shadowed"
@@ -44,14 +45,14 @@ class ShadowRun:
     failed: str | None = None
 
 
-def record_shadow(writer: Writer, one: ShadowRun, sets: PredictionTable | None) -> None:
+def record_shadow(writer: Writer, label_: ShadowRun, sets: PredictionTable | None) -> None:
     """Write a candidate's sets of a run with their chain entry; `at_ns` is the database's time."""
     project = writer.lease.project
     with writer.store.transaction() as connection:
-        row = {**asdict(one), "at_ns": writer.begin(connection)}
+        row = {**asdict(label_), "at_ns": writer.begin(connection)}
         connection.execute(insert(shadow_run).values(project=project, **row))
         digest = hashlib.sha256()
-        for block in text_blocks(sets) if sets is not None else ():
+        for block in json_blocks(sets) if sets is not None else ():
             insert_columns(
                 connection,
                 shadow_set,
@@ -61,13 +62,13 @@ def record_shadow(writer: Writer, one: ShadowRun, sets: PredictionTable | None) 
                     "classes": block.classes,
                     "p_values": block.p_values,
                 },
-                {"project": project, "version": one.version, "seq": one.seq},
+                {"project": project, "version": label_.version, "seq": label_.seq},
             )
             _update_digest(
                 digest, zip(block.keys, block.sizes, block.classes, block.p_values, strict=True)
             )
         fault_points.reach("inside shadow")
-        facts = {"shadow": row, "sets": digest.hexdigest()}
+        facts: JsonObject = {"shadow": row, "sets": digest.hexdigest()}
         chain.append(connection, project, writer.key, KIND, facts)
 
 
@@ -84,9 +85,9 @@ def _update_digest(digest: Any, rows: Iterable[tuple[str, int, str, str]]) -> No
 
 
 def cover_shadow_sets(connection: Connection, project: str, labels: Sequence[Label]) -> None:
-    """Say of the shadow sets of nodes whose class became known whether they hold it."""
+    """Record for nodes whose class became known whether their shadow sets hold it."""
     for part in split(labels):
-        known = {one.node_key: one.label for one in part}
+        known = {label_.node_key: label_.label for label_ in part}
         query = select(shadow_set.c.version, shadow_set.c.node_key, shadow_set.c.classes).where(
             shadow_set.c.project == project, shadow_set.c.node_key.in_(list(known))
         )

@@ -21,7 +21,7 @@ def insert_thresholds(
 ) -> None:
     """Write a run's thresholds inside the transaction that decides it."""
     for part in split(thresholds):
-        values = [threshold_columns(project, seq, one) for one in part]
+        values = [threshold_columns(project, seq, threshold_) for threshold_ in part]
         connection.execute(insert(threshold), values)
 
 
@@ -47,18 +47,21 @@ def read_thresholds(connection: Connection, project: str, seq: int) -> list[Thre
     """Do what `thresholds_of` does inside the caller's transaction."""
     query = select(threshold).where(threshold.c.project == project, threshold.c.seq == seq)
     rows = [threshold_from_row(row) for row in connection.execute(query)]
-    return sorted(rows, key=lambda one: (one.alpha, one.class_, band_place(one.band)))
+    return sorted(
+        rows,
+        key=lambda threshold_: (threshold_.alpha, threshold_.class_, band_place(threshold_.band)),
+    )
 
 
 def thresholds_digest(thresholds: Sequence[Threshold]) -> str:
     """Return one hash over thresholds, in an order that does not depend on theirs."""
-    rows = sorted(dumps(threshold_columns("", 0, one)) for one in thresholds)
+    rows = sorted(dumps(threshold_columns("", 0, threshold_)) for threshold_ in thresholds)
     return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
 
 def further_digest(sets: Sequence[FurtherSet]) -> str:
     """Return one hash over the sets at the alphas after the first, in the order of their keys."""
-    rows = sorted((one.node_key, one.alpha, one.size) for one in sets)
+    rows = sorted((set_.node_key, set_.alpha, set_.size) for set_ in sets)
     return hashlib.sha256(dumps(rows).encode()).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""Nodes of known class by the threshold that judged them: what the law of coverage is made of.
+"""Nodes of known class by the threshold that judged them: the input of the coverage law.
 
 A run under one rule has one threshold or, with bands of degree or promises per class, many; each
 has calibration nodes of its own. The number covered in a run is then a sum of independent parts.
@@ -34,15 +34,17 @@ from ringfence.connector.store.tables import (
     threshold,
 )
 
-By = Literal["run", "class", "group"]
+By = Literal["run", "class", "group", "sample"]
+WHOLE_RUN: tuple[By, ...] = ("run", "sample")
+"""Counts without names: of all nodes of a run, or of those drawn for the audit sample."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stratum:
+class StratumCounts:
     """Nodes that were judged by one threshold: the calibration nodes behind it, known, covered.
 
-    `level` is what their p-values were compared with; `class_` is the class that the threshold
-    speaks of, "" where it speaks of all.
+    `level` is what their p-values were compared with; `class_` is the class that the threshold is
+    for, "" if it is for all.
     """
 
     n_calibration: int
@@ -53,7 +55,7 @@ class Stratum:
     class_: str = ""
 
 
-StrataById = dict[tuple[int, float, str], list[Stratum]]
+StrataById = dict[tuple[int, float, str], list[StratumCounts]]
 """Strata by run, alpha and name (of the class or group; "" for a whole run)."""
 
 
@@ -70,7 +72,7 @@ def known_strata(
         key = int(row["seq"]), float(row["alpha"]), row["name"]
         size, effective = int(row["n_calibration"]), float(row["effective_calibration"])
         strata.setdefault(key, []).append(
-            Stratum(
+            StratumCounts(
                 size,
                 effective,
                 row["level"],
@@ -94,7 +96,7 @@ def classes_as_of(project: str, ns: int) -> Subquery:
     return select(label).join(newest, same).where(label.c.project == project).subquery("known")
 
 
-def group_name() -> Any:
+def group_name_column() -> Any:
     """The name of a node's group: property=value."""
     return grouping.c.property + "=" + grouping.c.value
 
@@ -106,7 +108,9 @@ def same_node(table: Table) -> ColumnElement[bool]:
 
 def _query(project: str, version: str, by: By, as_of_ns: int | None) -> Select[Any]:
     known: Any = prediction if as_of_ns is None else classes_as_of(project, as_of_ns)
-    name = {"run": literal(""), "class": known.c.label, "group": group_name()}[by]
+    whole = literal("")
+    names = {"run": whole, "sample": whole, "class": known.c.label, "group": group_name_column()}
+    name = names[by]
     # not by band: bands with the same threshold and as many nodes of a class share them
     terms = (
         threshold.c.seq, threshold.c.alpha, threshold.c["class"], threshold.c.threshold,
@@ -132,13 +136,15 @@ def _query(project: str, version: str, by: By, as_of_ns: int | None) -> Select[A
     )
     if by == "group":
         query = query.join(grouping, same_node(grouping))
+    if by == "sample":
+        query = query.where(prediction.c.sampled.is_(True))
     return query.where(
         prediction.c.project == project, run.c.model == version, known.c.label.is_not(None)
-    ).group_by(*terms, *(() if by == "run" else (name,)))
+    ).group_by(*terms, *(() if by in WHOLE_RUN else (name,)))
 
 
 def _judged_by(known: Any) -> ColumnElement[bool]:
-    """The threshold of a node's band that speaks of its class, or (class "") of all classes."""
+    """The threshold of a node's band for its class, or (class "") for all classes."""
     own_class = threshold.c["class"]
     return and_(
         threshold.c.project == prediction.c.project,

@@ -1,4 +1,4 @@
-"""Tables of what a run decided beside its predictions: thresholds, and sets at further alphas.
+"""Tables of what a run decided besides predictions: thresholds, and sets at further alphas.
 
 `tables` has all the others, and offers these too.
 """
@@ -17,9 +17,17 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    text,
 )
 
 metadata = MetaData()
+
+
+def partial_index(name: str, *columns: str, where: str) -> Index:
+    """Return an index of the rows for which a condition holds, on every engine."""
+    condition = text(where)
+    return Index(name, *columns, sqlite_where=condition, postgresql_where=condition)
+
 
 threshold = Table(
     "threshold",

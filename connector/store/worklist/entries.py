@@ -12,9 +12,9 @@ from sqlalchemy import Connection, select, update
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Prediction
 from ringfence.connector.store.blocks import insert_columns, split
+from ringfence.connector.store.rows import ColumnValues
 from ringfence.connector.store.tables import model, worklist_entry
 
-Row = dict[str, Any]
 Columns = dict[str, list[Any]]
 COLUMNS = ("node_key", "class", "p", "size", "degree")
 
@@ -36,7 +36,7 @@ def insert_entries(
 
 
 def mark_known(connection: Connection, project: str, keys: Sequence[str]) -> None:
-    """Say that the classes of some nodes became known."""
+    """Mark that the classes of some nodes became known."""
     for part in split(keys):
         connection.execute(
             update(worklist_entry)
@@ -51,8 +51,8 @@ def mark_known(connection: Connection, project: str, keys: Sequence[str]) -> Non
 
 def entries_of(
     node_key: str, classes: Sequence[str], p_values: Mapping[str, float], degree: int
-) -> list[Row]:
-    """Return what a prediction says of each class in its set.
+) -> list[ColumnValues]:
+    """Return a row for each class in a prediction's set.
 
     >>> entries_of("i:7", ["b"], {"a": 0.05, "b": 0.6}, 3)
     [{'node_key': 'i:7', 'class': 'b', 'p': 0.6, 'size': 1, 'degree': 3}]
@@ -68,9 +68,12 @@ def entries_of(
 def _columns_of_records(block: Sequence[Prediction], names: Sequence[str]) -> Columns:
     rows = [
         row
-        for one in block
+        for prediction_ in block
         for row in entries_of(
-            one.node_key, one.classes, dict(zip(names, one.p_values, strict=False)), one.degree
+            prediction_.node_key,
+            prediction_.classes,
+            dict(zip(names, prediction_.p_values, strict=False)),
+            prediction_.degree,
         )
     ]
     return {name: [row[name] for row in rows] for name in COLUMNS}

@@ -6,16 +6,18 @@ lease's row, as every write of a session does first, so that entries of the chai
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, insert, select, update
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.keys import KeySource, current_key
+from ringfence.connector.store.chain import next_number
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.tables import lease, mark, prediction
-from ringfence.connector.store.trail.keys import KeySource, current_key
 
 Action = Literal["claim", "release", "note", "done", "reopen"]
 ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -53,14 +55,13 @@ def record_mark(
                 next_step="ringfence worklist",
             )
         key = current_key(connection, project, source)
-        newest = select(func.max(mark.c.n)).where(mark.c.project == project)
-        number = int(connection.execute(newest).scalar() or 0) + 1
+        number = next_number(connection, project, mark, ("mark", "n"))
         at_ns = store.now_ns(connection)
-        values = {"n": number, "node_key": node_key, "at_ns": at_ns, "who": who, "action": action,
-                  "note": note}  # fmt: skip
+        made = Mark(number, node_key, at_ns, who, action, note)  # type: ignore[arg-type]
+        values: JsonObject = asdict(made)
         connection.execute(insert(mark).values(project=project, **values))
         chain.append(connection, project, key, KIND, {"mark": values})
-    return Mark(**values)  # type: ignore[arg-type]
+    return made
 
 
 def read_marks(connection: Connection, project: str, node_key: str | None = None) -> list[Mark]:

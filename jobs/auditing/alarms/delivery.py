@@ -15,8 +15,8 @@ from contextlib import suppress
 from functools import partial
 from threading import Thread
 
+from ringfence.connector.alarm_records import AlarmEvent
 from ringfence.connector.errors import RingfenceError
-from ringfence.connector.records import AlarmEvent
 from ringfence.connector.store import alarms
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.alarms.channels import CHANNELS
@@ -24,7 +24,7 @@ from ringfence.jobs.auditing.alarms.channels.base import Channel, Connection, Me
 from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.jobs.config.settings import Settings
 
-DELIVERED_STATES = ("firing", "no data", "ok")  # nobody is told of an alarm that is pending
+DELIVERED_STATES = ("firing", "no data", "ok")  # pending alarms are not delivered
 MAX_EVENTS_PER_AUDIT = 100
 SEND_SECONDS = 15.0  # for one message in all: names, connecting, TLS, sending, the answer
 FAILED_SECONDS_PER_AUDIT = 30.0  # then a channel's other events wait for the next audit
@@ -34,7 +34,7 @@ logger = logging.getLogger("ringfence.alarms")
 
 
 def deliver(writer: Writer, settings: Settings) -> None:
-    """Send what a channel has not taken yet; a channel that fails gets it again next time."""
+    """Send the events a channel has not accepted yet; one that fails gets them again next time."""
     events = alarms.newest_events(writer.store, writer.lease.project, MAX_EVENTS_PER_AUDIT)
     told = [event for event in events if is_told(event)]
     delivered = {event.n: set(event.delivered) for event in told}
@@ -54,7 +54,7 @@ def tell_channels(settings: Settings, project: str, event: AlarmEvent) -> None:
 
 
 def is_told(event: AlarmEvent) -> bool:
-    """Whether people are told of an event: not of pending alarms, nor of those that never fired."""
+    """Whether an event is delivered: not that of a pending alarm, nor of one that never fired."""
     return event.state in DELIVERED_STATES and (event.was, event.state) != ("pending", "ok")
 
 

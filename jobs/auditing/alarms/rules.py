@@ -1,4 +1,4 @@
-"""The alarm rules: each says whether its condition holds, and why. A rule is a function and a line.
+"""The alarm rules: each checks its condition and says why. A rule is a function and a line.
 
 The names are those of `[alarms] rules` in the configuration.
 """
@@ -10,9 +10,12 @@ from dataclasses import dataclass
 
 from ringfence.connector.store.alarms import AlarmFacts
 from ringfence.connector.times import NANOSECONDS, format_time
+from ringfence.jobs.auditing.decline_evidence import describe_decline
+from ringfence.jobs.auditing.list_audit import audit_runs
 from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
 from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
+from ringfence.models.guarantee.decline import DECLINE_DELTA
 from ringfence.models.guarantee.selection import LARGE_DIFFERENCE
 
 HOUR_NS = 3600 * NANOSECONDS
@@ -39,6 +42,16 @@ def _coverage(facts: AlarmFacts, settings: AlarmSettings) -> Finding:
     return Finding(False, facts.total.words)
 
 
+def _decline(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
+    model = None if facts.total is None else facts.total.model
+    of_model = [decline for decline in facts.declines if decline.model == model]
+    if not of_model:
+        return Finding(None, "no run is settled yet")
+    alarm_at = len(of_model) / DECLINE_DELTA  # the error is shared by the alphas
+    worst = max(of_model, key=lambda decline: decline.capital)
+    return Finding(worst.capital >= alarm_at, describe_decline(worst, alarm_at))
+
+
 def _classes(facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
     return _own_promises("class", facts, settings)
 
@@ -49,7 +62,7 @@ def _groups(facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
 
 def _own_promises(slice_: str, facts: AlarmFacts, settings: AlarmSettings) -> Finding | None:
     """Whether a class or group with a promise of its own was missed more often than promised."""
-    rows = [row for row in facts.own if row.slice == slice_]
+    rows = [row for row in facts.own_promises if row.slice == slice_]
     if not rows:
         return None
     broken = sorted((row for row in rows if row.verdict == "broken"), key=lambda r: r.anytime_p)
@@ -61,6 +74,30 @@ def _own_promises(slice_: str, facts: AlarmFacts, settings: AlarmSettings) -> Fi
         return Finding(None, f"no class became known since {format_time(facts.newest_label_ns)}")
     named = {"class": ("class", "classes"), "group": ("group", "groups")}[slice_]
     return Finding(False, f"no promise of {len(rows)} {named[len(rows) > 1]} is broken")
+
+
+def _sample(facts: AlarmFacts, _settings: AlarmSettings) -> Finding | None:
+    """Whether the audit sample, which nobody chose, crossed its anytime bound."""
+    row = facts.sample
+    if row is None:
+        return None
+    if row.verdict == "not enough known yet":
+        return Finding(None, row.words)
+    return Finding(row.verdict == "broken", row.words)
+
+
+def _lists(facts: AlarmFacts, _settings: AlarmSettings) -> Finding | None:
+    """Whether a list that is still made broke its promise: more of its nodes are wrong."""
+    runs, nodes = facts.listed
+    if not runs:
+        return None
+    current = {item.terms for item in runs[-1].lists}
+    totals = [row for row in audit_runs(runs, nodes) if row.slice == "total"]
+    totals = [row for row in totals if row.terms in current]
+    broken = [row.words for row in totals if row.verdict == "broken"]
+    if broken:
+        return Finding(True, "; ".join(broken))
+    return Finding(False, "; ".join(row.words for row in totals))
 
 
 def _unseen(facts: AlarmFacts, _settings: AlarmSettings) -> Finding:
@@ -128,8 +165,11 @@ RECORD = "record"
 
 RULES: dict[str, Callable[[AlarmFacts, AlarmSettings], Finding | None]] = {
     "coverage": _coverage,
+    "decline": _decline,
     "classes": _classes,
     "groups": _groups,
+    "sample": _sample,
+    "lists": _lists,
     "shortfall": _shortfall,
     "unseen": _unseen,
     "drift": _drift,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from ringfence.connector.records import AlarmState
+from ringfence.connector.alarm_records import AlarmState
 from ringfence.connector.store import alarms
-from ringfence.connector.store.alarms import AlarmFacts, CheckedAlarm
+from ringfence.connector.store.alarms import AlarmFacts, CheckedAlarm, CoverageDecline
 from ringfence.connector.store.writer import Writer
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.auditing.alarms.delivery import deliver
@@ -18,12 +19,14 @@ NOTHING_PROMISED = "no such promise is in force any more"
 MINUTE_NS = 60 * NANOSECONDS
 
 
-def raise_alarms(writer: Writer, settings: Settings) -> tuple[AlarmState, ...]:
-    """Check every configured rule, record changes, tell whoever is to be told."""
+def raise_alarms(
+    writer: Writer, settings: Settings, declines: Sequence[CoverageDecline] = ()
+) -> tuple[AlarmState, ...]:
+    """Check every configured rule, record changes, deliver events."""
     pending_ns = int(settings.alarms.pending_minutes * MINUTE_NS)
 
     def check(facts: AlarmFacts, before: Mapping[str, AlarmState]) -> list[CheckedAlarm]:
-        checked = []
+        facts, checked = replace(facts, declines=tuple(declines)), []
         for rule in dict.fromkeys(settings.alarms.rules):
             if rule not in RULES:
                 continue
@@ -40,7 +43,7 @@ def raise_alarms(writer: Writer, settings: Settings) -> tuple[AlarmState, ...]:
 
 
 def raise_alarm(writer: Writer, rule: str, finding: Finding) -> None:
-    """Record what one rule was found to say; it fires at once, whatever `pending_minutes` is."""
+    """Record the finding of one rule; it fires at once, whatever `pending_minutes` is."""
 
     def check(now_ns: int, before: Mapping[str, AlarmState]) -> list[CheckedAlarm]:
         return [advance(rule, before.get(rule), finding, now_ns, pending_ns=0)]

@@ -10,6 +10,7 @@ from ringfence.jobs.dashboard.pages import (
     comparison,
     coverage,
     drift,
+    lists,
     model,
     models,
     node,
@@ -28,6 +29,7 @@ __all__ = ["PAGES", "Page"]
 PAGES: tuple[Page, ...] = (
     today.PAGE,
     worklist.PAGE,
+    lists.PAGE,
     coverage.PAGE,
     classes.PAGE,
     thresholds.PAGE,

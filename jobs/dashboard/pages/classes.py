@@ -29,17 +29,19 @@ def build(view: PageView) -> Values:
 
 
 def _lead(queries: Queries) -> list[str]:
-    """Whose promise the rows are about."""
-    own = {row.slice for row in queries.named("class") + queries.named("group") if row.own_promise}
+    """Say which promise the rows are about."""
+    promised_slices = {
+        row.slice for row in queries.named("class") + queries.named("group") if row.own_promise
+    }
     paid = "p-values here pay for looking at all of them."
-    if not own:
+    if not promised_slices:
         return [
             "The promise is for all nodes together. A class or group below its band is a reason "
             f"to look closer, not a broken promise; {paid}"
         ]
     runs = queries.runs(last=1)
-    each = "each class" if "class" in own else "each group"
-    other = "Groups" if "class" in own else "Classes, and groups by another property,"
+    each = "each class" if "class" in promised_slices else "each group"
+    other = "Groups" if "class" in promised_slices else "Classes, and groups by another property,"
     return [
         f"Promise in force: {promise_of_run(runs[-1])}." if runs else "",
         f"The promise is for {each}: a row below its anytime bound is a broken promise and raises "

@@ -1,4 +1,4 @@
-"""Two runs side by side: what each came to, by class, where their time went, what else differs."""
+"""Two runs side by side: their outcomes, by class, where their time went, what else differs."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ def build(queries: Queries, a: int, b: int) -> Values:
     """Return the outcomes of run `a` and run `b`, and the columns in which they differ or agree."""
     first, second = find_run(queries, a), find_run(queries, b)
     pairs = [
-        (name, one, other)
-        for (name, one), (_, other) in zip(facts_of(first), facts_of(second), strict=True)
+        (name, run, other)
+        for (name, run), (_, other) in zip(facts_of(first), facts_of(second), strict=True)
     ]
-    same = [name for name, one, other in pairs if one == other]
+    same = [name for name, value, other in pairs if value == other]
     return {
         "title": f"Run {first.seq} and run {second.seq}",
         "sentence": _describe(first, second),
         "a": first.seq,
         "b": second.seq,
         "outcomes": _outcomes(queries, first, second),
-        "verdicts": [_verdict(queries, one) for one in (first, second)],
+        "verdicts": [_verdict(queries, run) for run in (first, second)],
         "classes": _classes(queries, first, second),
         "steps": [
             (step, _seconds(first, step), _seconds(second, step))
             for step in in_order({**first.timings, **second.timings})
         ],
         "differences": [
-            (column_title(name), format_column(name, one), format_column(name, other))
-            for name, one, other in pairs
-            if one != other
+            (column_title(name), format_column(name, value), format_column(name, other))
+            for name, value, other in pairs
+            if value != other
         ],
         "same": ", ".join(map(column_title, same)) or "nothing",
         "figures": [],
@@ -52,11 +52,11 @@ def build(queries: Queries, a: int, b: int) -> Values:
 def _describe(first: Run, second: Run) -> str:
     differ = [
         word
-        for word, one, other in (
+        for word, value, other in (
             ("settings", first.config, second.config),
             ("model", first.model, second.model),
         )
-        if one != other
+        if value != other
     ]
     made = f"Decided {format_time(first.decided_ns)} and {format_time(second.decided_ns)}"
     if not differ:
@@ -65,11 +65,11 @@ def _describe(first: Run, second: Run) -> str:
 
 
 def _outcomes(queries: Queries, first: Run, second: Run) -> list[Values]:
-    one = run_figures(first, queries.coverage_of_run(first.seq))
+    figures = run_figures(first, queries.coverage_of_run(first.seq))
     other = run_figures(second, queries.coverage_of_run(second.seq))
     return [
         {"name": a.name, "about": a.about, "a": a, "b": b, "change": describe_change(a, b)}
-        for a, b in zip(one, other, strict=True)
+        for a, b in zip(figures, other, strict=True)
     ]
 
 
@@ -80,7 +80,10 @@ def _verdict(queries: Queries, run: Run) -> str:
 
 def _classes(queries: Queries, first: Run, second: Run) -> list[Values]:
     """Share of sets that hold each class, and its coverage, in both runs."""
-    sides = [{one.name: one for one in classes_of(queries, run)} for run in (first, second)]
+    sides = [
+        {class_row.name: class_row for class_row in classes_of(queries, run)}
+        for run in (first, second)
+    ]
     names = list(dict.fromkeys(name for side in sides for name in side))
     return [
         {
@@ -93,11 +96,11 @@ def _classes(queries: Queries, first: Run, second: Run) -> list[Values]:
     ]
 
 
-def _side(one: ClassOutcome | None, run: Run) -> Values:
-    if one is None:
+def _side(class_row: ClassOutcome | None, run: Run) -> Values:
+    if class_row is None:
         return {"share": 0.0, "coverage": None, "known": 0}
-    share = one.in_sets / run.n_evaluated if run.n_evaluated else None
-    return {"share": share, "coverage": one.coverage, "known": one.known}
+    share = class_row.in_sets / run.n_evaluated if run.n_evaluated else None
+    return {"share": share, "coverage": class_row.coverage, "known": class_row.known}
 
 
 def _seconds(run: Run, step: str) -> str:

@@ -14,8 +14,7 @@ def build(view: PageView) -> Values:
         "title": PAGE.title,
         "lead": [
             "Each node is judged by the set that it got on arrival, once its class became known. "
-            "The usual band is right for one look at one run; the anytime bound for who looks "
-            "every day."
+            "The usual band is valid for one look at one run; the anytime bound for daily checks."
         ],
         "range": view.range(),
         "figures": [

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from ringfence.connector.records import Run
 from ringfence.jobs.auditing.alarms.rules import WATCH_DELTA
@@ -10,6 +12,7 @@ from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.views import charts
+from ringfence.models.exchangeability.advisor import HEADLINES
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
 
 
@@ -23,7 +26,7 @@ def build(dashboard: OpenDashboard, view: PageView) -> Values:
         monitor = ExchangeabilityMonitor.from_dict(newest[-1].watch["state"])
     mark = queries.audit_mark()
     advice = mark.advice if mark else None
-    lines = advice["words"].splitlines() if advice else []
+    lines = _advice_lines(advice) if advice else []
     return {
         "title": PAGE.title,
         "monitor": as_sentence(monitor.describe(WATCH_DELTA)),
@@ -43,6 +46,12 @@ def build(dashboard: OpenDashboard, view: PageView) -> Values:
         ],
         "tables": view.tables("drift", "before-labels"),
     }
+
+
+def _advice_lines(advice: Mapping[str, Any]) -> list[str]:
+    """The advice on record under today's headline: an older one may contradict the monitor."""
+    first, *others = advice["words"].splitlines()
+    return [HEADLINES.get(advice["rule"], first), *others]
 
 
 def _describe_comparison(last: list[Run]) -> str:

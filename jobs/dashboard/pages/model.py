@@ -11,7 +11,7 @@ from ringfence.jobs.dashboard.pages.models import address_of
 from ringfence.jobs.dashboard.pages.page import Page, Values
 from ringfence.jobs.lifecycle.card import ModelCard, read_card
 from ringfence.jobs.lifecycle.card_page import FORMATS
-from ringfence.jobs.views.charts.loss import learning_curves
+from ringfence.jobs.views.charts.version import learning_curves
 
 MAX_VERSION_CHARS = 200
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from ringfence.jobs.dashboard.page_table import MAX_TABLE_ROWS
 from ringfence.jobs.dashboard.pages.page import Page, Values
-from ringfence.jobs.dashboard.shown_table import MAX_TABLE_ROWS
 from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.card import describe_use
 from ringfence.jobs.lifecycle.versions import read_versions
@@ -13,22 +13,24 @@ from ringfence.jobs.lifecycle.versions import read_versions
 
 def build(view: PageView) -> Values:
     """Return the versions, newest first, and the last changes of the one in use."""
-    found = read_versions(view.queries.store, view.queries.project)
+    versions = read_versions(view.queries.store, view.queries.project)
     return {
         "title": PAGE.title,
         "figures": [],
-        "active": next((one for one in found.versions if one.state == "active"), None),
+        "active": next(
+            (version for version in versions.versions if version.state == "active"), None
+        ),
         "changes": [
             {
-                "at_ns": one.at_ns,
-                "version": one.version,
-                "address": address_of(one.version),
-                "how": one.how,
-                "reason": describe_use(one.reason, one.actor),
+                "at_ns": activation.at_ns,
+                "version": activation.version,
+                "address": address_of(activation.version),
+                "how": activation.how,
+                "reason": describe_use(activation.reason, activation.actor),
             }
-            for one in found.activations[: -MAX_TABLE_ROWS - 1 : -1]
+            for activation in versions.activations[: -MAX_TABLE_ROWS - 1 : -1]
         ],
-        "older": max(0, len(found.activations) - MAX_TABLE_ROWS),
+        "older": max(0, len(versions.activations) - MAX_TABLE_ROWS),
         "tables": view.tables("versions", "shadows"),
     }
 

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import Query, Request
 
 from ringfence.connector.store.worklist.marks import Mark, read_marks
+from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.views.explain import (
-    ExplainedNeighbour,
     Explanation,
     describe_class,
     describe_removal,
     explain,
     record_of,
 )
+from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, explain_neighbours
 
 COLOURS = 8
 MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in turn
@@ -29,8 +31,7 @@ def build(
     """Return what is known of the node with this key; the empty form without one."""
     explanation, marks = None, []
     if key:
-        mapping = dashboard.settings.mapping()
-        explanation = explain(dashboard.queries, key, dashboard.graph(), mapping)
+        explanation = add_neighbours(dashboard, explain(dashboard.queries, key))
     if explanation is not None:
         with dashboard.store.reading() as connection:
             marks = read_marks(connection, dashboard.settings.project, explanation.typed_key)
@@ -43,6 +44,20 @@ def build(
         "named_by_proxy": named,
         "why_seconds": dashboard.settings.serve.why_seconds,
     }
+
+
+def add_neighbours(dashboard: Dashboard, explanation: Explanation | None) -> Explanation | None:
+    """Return an explanation with the node's neighbours, if the graph answers in time.
+
+    A node that had the key earlier has none: the graph shows the newest one.
+    """
+    if explanation is None or explanation.neighbours is not None:
+        return explanation
+    mapping, queries = dashboard.settings.mapping(), dashboard.queries
+    neighbours = dashboard.graph.ask(
+        lambda graph: explain_neighbours(queries, graph, mapping, explanation.typed_key)
+    )
+    return replace(explanation, neighbours=neighbours)
 
 
 def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Values:

@@ -1,4 +1,4 @@
-"""One run: what it came to, by class and by size of the sets, where its time went, its record."""
+"""One run: its outcome, by class and by size of the sets, where its time went, its record."""
 
 from __future__ import annotations
 
@@ -43,8 +43,11 @@ def build(queries: Queries, seq: int) -> Values:
         "made": f"Decided {format_time(run.decided_ns)} by {run.rule} at alpha = {run.alpha:g} "
         f"with model {run.model}.",
         "notes": list(run.notes),
-        "facts": [(one.name.capitalize(), one.text, one.note) for one in run_figures(run, counted)],
-        "classes": [_class_line(one, run) for one in classes[:MAX_LISTED_CLASSES]],
+        "facts": [
+            (figure.name.capitalize(), figure.text, figure.note)
+            for figure in run_figures(run, counted)
+        ],
+        "classes": [_class_line(class_name, run) for class_name in classes[:MAX_LISTED_CLASSES]],
         "classes_note": _describe_classes(run, len(classes)),
         "removed": _describe_removal(queries, seq),
         "before": _neighbour(queries, seq - 1),
@@ -126,9 +129,9 @@ def _describe_removal(queries: ProjectQueries, seq: int) -> str:
     )
 
 
-def _class_line(one: ClassOutcome, run: Run) -> Values:
-    wanted = {"class": one.name, "run": run.seq, "known": "any", "state": "any"}
-    return {"outcome": one, "address": f"/worklist?{urlencode(wanted)}"}
+def _class_line(outcome: ClassOutcome, run: Run) -> Values:
+    wanted = {"class": outcome.name, "run": run.seq, "known": "any", "state": "any"}
+    return {"outcome": outcome, "address": f"/worklist?{urlencode(wanted)}"}
 
 
 def _neighbour(queries: ProjectQueries, seq: int) -> int | None:

@@ -1,4 +1,4 @@
-"""All runs with what each came to, the models, and two runs to compare."""
+"""All runs with their outcomes, the models, and two runs to compare."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.promise import promise_of_run, shift_of_run
+from ringfence.jobs.views.sample import read_sample_status
 
 MAX_SLICES = 8
 Fact = tuple[str, str, str]
@@ -25,6 +26,7 @@ def build(view: PageView) -> Values:
     short = find_shortfalls(named)
     return {
         "title": PAGE.title,
+        "sample": _sample(queries),
         "shortfalls": [as_sentence(describe_shortfall(row)) for row in short],
         "slices": [_slice_line(row, row in short) for row in _worst(named, short)],
         "slice_count": sum(1 for row in named if row.known),
@@ -38,6 +40,15 @@ def build(view: PageView) -> Values:
     }
 
 
+def _sample(queries: Queries) -> Values | None:
+    """The verdict on the audit sample, which stands first: who gets labelled can't bias it."""
+    sample = read_sample_status(queries)
+    if sample is None:
+        return None
+    return {"verdict": sample.verdict, "sentence": as_sentence(sample.sentence),
+            "unknown": sample.counts.unknown}  # fmt: skip
+
+
 def _first_step(queries: Queries) -> str:
     """What to type while there is no verdict."""
     if not queries.models():
@@ -48,7 +59,7 @@ def _first_step(queries: Queries) -> str:
 
 
 def _worst(named: list[RunCoverage], short: list[RunCoverage]) -> list[RunCoverage]:
-    """Those that fall short, then the others with known nodes, the lowest beside its promise."""
+    """Those that fall short, then others with known nodes, furthest below the promise first."""
     others = [row for row in named if row.known and row not in short]
     others.sort(key=lambda row: (row.above_promise, row.name))
     return [*short, *others][:MAX_SLICES]
@@ -100,7 +111,7 @@ def _shift(queries: Queries) -> list[Fact]:
 
 
 def _not_beaten(queries: Queries) -> list[Fact]:
-    """What the model in use, or the newest candidate, is no better than on the holdout."""
+    """Which baselines the model in use, or the newest candidate, does not beat on the holdout."""
     states = [(model.version, model.state) for model in queries.models()]
     said = warnings_of(queries.comparisons(), states)
     notes = " ".join(as_sentence(sentence) for sentence in said)

@@ -1,7 +1,7 @@
 """Why one node has its set: neighbours, relationship types and columns by what they do to it.
 
-Computed when somebody asks, one node at a time and within `[serve] why_seconds`; nothing is stored
-and no set changes.
+Computed on request, one node at a time and within `[serve] why_seconds`; nothing is stored and no
+set changes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def build(
     key: Annotated[str, Query(max_length=512)] = "",
     class_: Annotated[str, Query(alias="class", max_length=512)] = "",
 ) -> Values:
-    """Return why the node with this key has its set; `class` is the one that weights speak of.
+    """Return why the node with this key has its set; `class` is the one that weights are about.
 
     Without a key the page asks for one.
     """
@@ -59,14 +59,15 @@ def build(
 
 def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
     """Compute the reasons, one node at a time, within the configured seconds."""
+    from ringfence.connector.neo4j.driver import require_answer
     from ringfence.jobs.explanation.find import find_reasons
     from ringfence.jobs.project.workspace import Workspace
 
     settings = dashboard.settings
-    graph = dashboard.graph()
+    graph = dashboard.graph.ask(require_answer)
     if graph is None:
         raise ConfigError(
-            found="the graph can't be asked just now",
+            found="the graph gave no answer within two seconds",
             needed="the graph that the mirror was read from",
             next_step=dashboard.how_to_start(),
         )
@@ -89,7 +90,7 @@ def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
 
 
 def require_an_answer(reasons: Reasons) -> None:
-    """Say what was not looked at where the time was over before anything was asked."""
+    """Raise, naming what was not looked at, if the time was over before the first question."""
     if reasons.stopped and not reasons.p_values:
         raise ConfigError(
             found=f"{reasons.stopped}: none of {reasons.left_unasked:,} questions about "
@@ -117,8 +118,8 @@ def show_reasons(
     if reasons is None:
         return values
     place = _focus(reasons, asked_class)
-    neighbours = [one for one in reasons.reasons if one.part.kind == "neighbour"]
-    others = [one for one in reasons.reasons if one.part.kind != "neighbour"]
+    neighbours = [reason for reason in reasons.reasons if reason.part.kind == "neighbour"]
+    others = [reason for reason in reasons.reasons if reason.part.kind != "neighbour"]
     order = sorted(range(len(reasons.classes)), key=lambda at: -reasons.p_values[at])
     names = [reasons.classes[at] for at in order]
     return values | {
@@ -132,25 +133,25 @@ def show_reasons(
         "edges": place_edges(_strongest(neighbours, reasons, place)[:MAX_EDGES], reasons, place),
         "drawn": min(len(neighbours), MAX_EDGES),
         "bars": draw_bars(_strongest(others, reasons, place)[:MAX_BARS], reasons, place),
-        "rows": [_row(one, reasons, place) for one in reasons.reasons[:MAX_ROWS]],
+        "rows": [_row(reason, reasons, place) for reason in reasons.reasons[:MAX_ROWS]],
         "smallest": [as_sentence(change.describe()) for change in reasons.smallest],
         "another_set": set(reasons.classes_in_set) != set(explanation.classes),
     }
 
 
-def effect_of(one: Reason, reasons: Reasons, place: int) -> float:
+def effect_of(reason: Reason, reasons: Reasons, place: int) -> float:
     """How much a part adds to a class's p-value: what it has now minus what it has without."""
-    return reasons.p_values[place] - one.p_values[place]
+    return reasons.p_values[place] - reason.p_values[place]
 
 
 def place_edges(neighbours: Sequence[Reason], reasons: Reasons, place: int) -> list[Values]:
     """Neighbours on an ellipse around the node, their lines as thick as their effects."""
-    most = max((abs(effect_of(one, reasons, place)) for one in neighbours), default=0.0)
+    most = max((abs(effect_of(neighbour, reasons, place)) for neighbour in neighbours), default=0.0)
     placed = []
-    for i, one in enumerate(neighbours):
+    for i, neighbour in enumerate(neighbours):
         turn = 2 * math.pi * i / len(neighbours) - math.pi / 2
         far = 1.0 if len(neighbours) <= MAX_INNER_CIRCLE or i % 2 == 0 else 0.66
-        effect = effect_of(one, reasons, place)
+        effect = effect_of(neighbour, reasons, place)
         placed.append(
             {
                 "x": round(160 * far * math.cos(turn), 1),
@@ -159,8 +160,8 @@ def place_edges(neighbours: Sequence[Reason], reasons: Reasons, place: int) -> l
                 if most
                 else MIN_STROKE,
                 "way": _way(effect),
-                "text": f"{one.part.describe()}: {signed(-effect)} without it",
-                "label": one.part.name[:12],
+                "text": f"{neighbour.part.describe()}: {signed(-effect)} without it",
+                "label": neighbour.part.name[:12],
             }
         )
     return placed
@@ -168,14 +169,14 @@ def place_edges(neighbours: Sequence[Reason], reasons: Reasons, place: int) -> l
 
 def draw_bars(parts: Sequence[Reason], reasons: Reasons, place: int) -> list[Values]:
     """Columns and relationship types as bars from the middle: for the class right, against left."""
-    most = max((abs(effect_of(one, reasons, place)) for one in parts), default=0.0)
+    most = max((abs(effect_of(part, reasons, place)) for part in parts), default=0.0)
     drawn = []
-    for one in parts:
-        effect = effect_of(one, reasons, place)
+    for part in parts:
+        effect = effect_of(part, reasons, place)
         width = 50 * abs(effect) / most if most else 0.0
         drawn.append(
             {
-                "name": one.part.name if one.part.kind == "column" else f"all {one.part.name}",
+                "name": part.part.name if part.part.kind == "column" else f"all {part.part.name}",
                 "x": round(50.0 if effect >= 0 else 50.0 - width, 2),
                 "width": round(width, 2),
                 "way": _way(effect),
@@ -195,30 +196,30 @@ def signed(change: float) -> str:
 
 
 def _focus(reasons: Reasons, asked: str) -> int:
-    """The class that weights speak of: the asked one, or the likeliest."""
+    """The class that weights are about: the chosen one, or the likeliest."""
     if asked in reasons.classes:
         return reasons.classes.index(asked)
     return max(range(len(reasons.classes)), key=lambda at: reasons.p_values[at])
 
 
 def _strongest(parts: list[Reason], reasons: Reasons, place: int) -> list[Reason]:
-    return sorted(parts, key=lambda one: -abs(effect_of(one, reasons, place)))
+    return sorted(parts, key=lambda part: -abs(effect_of(part, reasons, place)))
 
 
 def _way(effect: float) -> str:
     return "for" if effect > 0 else "against" if effect < 0 else "nothing"
 
 
-def _row(one: Reason, reasons: Reasons, place: int) -> Values:
-    comes = [f"{name} comes in" for name in one.enters]
-    goes = [f"{name} goes out" for name in one.leaves]
+def _row(reason: Reason, reasons: Reasons, place: int) -> Values:
+    comes = [f"{name} comes in" for name in reason.enters]
+    goes = [f"{name} goes out" for name in reason.leaves]
     return {
-        "what": one.part.describe(),
-        "p": one.p_values[place],
-        "move": signed(-effect_of(one, reasons, place)),
-        "moved": one.moved,
+        "what": reason.part.describe(),
+        "p": reason.p_values[place],
+        "move": signed(-effect_of(reason, reasons, place)),
+        "moved": reason.moved,
         "set": "; ".join(comes + goes) or "the same",
-        "flips": one.flips,
+        "flips": reason.flips,
     }
 
 

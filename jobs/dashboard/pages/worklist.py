@@ -9,6 +9,7 @@ from fastapi import HTTPException, Request
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.neo4j.worklist_query import worklist_query
+from ringfence.connector.store.queries.sample import SampleFilter, count_sample, read_sample
 from ringfence.connector.store.queries.worklist import (
     PAGE_ROWS,
     WorklistFilter,
@@ -18,6 +19,7 @@ from ringfence.connector.store.queries.worklist import (
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values
 from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, place_of
+from ringfence.jobs.worklist.sample_table import SAMPLE_NAMES, sample_filter
 from ringfence.jobs.worklist.table import classes_to_choose
 
 MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group")
@@ -31,6 +33,8 @@ STATE_WORDS = {
 def build(dashboard: OpenDashboard, request: Request) -> Values:
     """Return a page of the list; without a class, the classes to choose from."""
     queries = dashboard.queries
+    if request.query_params.get("sample"):
+        return build_sample(dashboard, request)
     classes = classes_to_choose(queries)
     wanted = wanted_by(request)
     chosen = wanted.class_ in classes
@@ -43,6 +47,8 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
     return {
         "title": PAGE.title,
         "figures": [],
+        "sample": None,
+        "sampled": None if chosen else count_sample(queries),
         "classes": [{"name": name, "address": _address({"class": name})} for name in classes],
         "chosen": wanted.class_ if chosen else None,
         "unknown_class": bool(wanted.class_) and not chosen,
@@ -61,6 +67,40 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "cypher": _cypher(dashboard, wanted) if chosen else "",
         "in_sql_alone": _in_sql_alone(wanted),
     }
+
+
+def build_sample(dashboard: OpenDashboard, request: Request) -> Values:
+    """Return a page of the audit sample: nodes whose class somebody should find out."""
+    queries = dashboard.queries
+    wanted = sample_wanted_by(request)
+    rows = read_sample(queries, wanted, PAGE_ROWS + 1)
+    more, rows = len(rows) > PAGE_ROWS, rows[:PAGE_ROWS]
+    asked = {name: request.query_params.get(name, "") for name in SAMPLE_NAMES}
+    address = {"sample": "1"} | {name: value for name, value in asked.items() if value}
+    last = rows[-1] if rows else None
+    return {
+        "title": PAGE.title,
+        "figures": [],
+        "sample": count_sample(queries),
+        "asked": asked | {"known": wanted.known, "state": wanted.state},
+        "page_rows": PAGE_ROWS,
+        "rows": rows,
+        "known_words": KNOWN_WORDS,
+        "state_words": STATE_WORDS,
+        "csv": f"/csv/worklist?{urlencode(address)}",
+        "first": _address(address) if wanted.after else None,
+        "next": _address(address | {"after": f"{last.seq} {last.node_key}"})
+        if more and last
+        else None,
+    }
+
+
+def sample_wanted_by(request: Request) -> SampleFilter:
+    """Return the filter of the sample in an address; the answer is 400 where it can't be read."""
+    try:
+        return sample_filter(dict(request.query_params))
+    except ConfigError as error:
+        raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None
 
 
 def wanted_by(request: Request) -> WorklistFilter:
@@ -87,7 +127,7 @@ def _cypher(dashboard: OpenDashboard, wanted: WorklistFilter) -> str:
 
 
 def _in_sql_alone(wanted: WorklistFilter) -> bool:
-    """Whether something was asked for that the graph does not know."""
+    """Whether a filter is about something that the graph does not have."""
     bounds = (wanted.min_degree, wanted.max_degree, wanted.from_ns, wanted.until_ns)
     return any(bound is not None for bound in bounds) or wanted.state != "any"
 

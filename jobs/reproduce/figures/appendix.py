@@ -94,11 +94,11 @@ def _networks_panel(
     rule: SequenceRule = "node" if kind == "node" else "edge"
     lines: list[Line] = []
     for network, colour in NETWORKS.items():
-        own = curves[network, kind]
+        curve = curves[network, kind]
         label = network.upper()
-        lines += lines_of(own, rule, measure, label=label, colour=colour, single=False)
+        lines += lines_of(curve, rule, measure, label=label, colour=colour, single=False)
         lines += lines_of(
-            own, "naive", measure, label="", colour=colour, single=False, shape="dashes"
+            curve, "naive", measure, label="", colour=colour, single=False, shape="dashes"
         )
     return Panel(
         f"{kind} sequences",
@@ -117,12 +117,12 @@ def splits_figure(plan: Plan, name: str, splits: int = 5) -> Figure:
 
     def panel(kind: str, rule: SequenceRule, measure: Measure) -> Panel:
         lines: list[Line] = []
-        for colour, own in zip(SHADES, curves[kind], strict=False):
+        for colour, curve in zip(SHADES, curves[kind], strict=False):
             place = len(lines) // 2
             label = f"split {place}"
-            lines += lines_of(own, rule, measure, label=label, colour=colour, single=False)
+            lines += lines_of(curve, rule, measure, label=label, colour=colour, single=False)
             lines += lines_of(
-                own, "naive", measure, label="", colour=colour, single=False, shape="dashes"
+                curve, "naive", measure, label="", colour=colour, single=False, shape="dashes"
             )  # fmt: skip
         return Panel(
             f"{kind} sequences", "step", Y_LABELS[measure], lines=tuple(lines),

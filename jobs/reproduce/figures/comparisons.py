@@ -28,7 +28,7 @@ from ringfence.models.sequences.subgraphs import (
     votes,
 )
 
-__all__ = ["naps_figure", "subgraphs_figure"]
+__all__ = ["naps_figure", "subgraph_sets", "subgraphs_figure"]
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -46,16 +46,18 @@ def naps_figure(plan: Plan, name: str) -> Figure:
     sizes: dict[int, list[Floats]] = {k: [] for k in HOPS}
     covered: dict[str, list[float]] = {"NodeEx": [], **{f"NAPS, k = {k}": [] for k in HOPS}}
     for run in runs:
-        found = {k: [_near(run, int(step), k) for step in steps] for k in HOPS}
+        shares_by_hop = {k: [_near(run, int(step), k) for step in steps] for k in HOPS}
         for k in HOPS:
-            counts = [near.sum(axis=1) for near in found[k]]
+            counts = [near.sum(axis=1) for near in shares_by_hop[k]]
             empty[k].append(np.array([(count == 0).mean() for count in counts]))
             sizes[k].append(np.array([count[count > 0].mean() for count in counts]))
         scores = _true_scores(data, model, run)
         for k in HOPS:
-            covered[f"NAPS, k = {k}"].append(_naps_coverage(run, scores, found[k][-1]))
-        within = np.asarray(found[2][-1].any(axis=1))
-        covered["NodeEx"].append(_naps_coverage(run, scores, np.ones_like(found[2][-1]), within))
+            covered[f"NAPS, k = {k}"].append(_naps_coverage(run, scores, shares_by_hop[k][-1]))
+        within = np.asarray(shares_by_hop[2][-1].any(axis=1))
+        covered["NodeEx"].append(
+            _naps_coverage(run, scores, np.ones_like(shares_by_hop[2][-1]), within)
+        )
     x = steps.astype(float)
     colours = {"NodeEx": COLOURS["NodeEx"], **{f"NAPS, k = {k}": HOPS[k] for k in HOPS}}
     number = np.arange(1.0, len(runs) + 1)
@@ -86,9 +88,9 @@ def naps_figure(plan: Plan, name: str) -> Figure:
     )  # fmt: skip
 
 
-def _means(x: Floats, found: Mapping[int, list[Floats]]) -> tuple[Line, ...]:
+def _means(x: Floats, values_by_hop: Mapping[int, list[Floats]]) -> tuple[Line, ...]:
     return tuple(
-        Line(x, np.mean(values, axis=0), f"k = {k}", HOPS[k]) for k, values in found.items()
+        Line(x, np.mean(values, axis=0), f"k = {k}", HOPS[k]) for k, values in values_by_hop.items()
     )
 
 
@@ -123,13 +125,13 @@ def subgraphs_figure(plan: Plan, name: str) -> Figure:
     """Sets from random subgraphs of the finished graph: which ways to join them are valid."""
     data = plan.load(name)
     model = plan.model(data, 0)
-    found = [_subgraph_sets(plan, data, model, i) for i in range(GROUP["node"])]
-    labels = list(found[0])
+    rounds = [subgraph_sets(plan, data, model, i) for i in range(GROUP["node"])]
+    labels = list(rounds[0])
     x = np.arange(float(len(labels)))
     ticks = tuple(zip(x.tolist(), labels, strict=True))
 
     def panel(title: str, y_label: str, place: int) -> Panel:
-        values = np.array([[one[label][place] for label in labels] for one in found])
+        values = np.array([[record[label][place] for label in labels] for record in rounds])
         spread = tuple(
             Line(np.array([i, i]), values[:, i][[low, high]], "", COLOURS["theory"])
             for i in range(len(labels))
@@ -143,7 +145,7 @@ def subgraphs_figure(plan: Plan, name: str) -> Figure:
     return Figure(
         "subgraphs",
         f"Sets from {SUBGRAPHS} sampled subgraphs of the finished graph, {data.title}, GCN",
-        f"Means of {len(found)} calibration sets, with the smallest and the largest. `whole` is "
+        f"Means of {len(rounds)} calibration sets, with the smallest and the largest. `whole` is "
         "ordinary conformal prediction on the whole graph; `vote` takes a class with probability "
         "votes / K; `average` averages the scores. All three are valid. The union of the K sets "
         "covers too much and their intersection too little: ringfence offers neither.",
@@ -151,9 +153,10 @@ def subgraphs_figure(plan: Plan, name: str) -> Figure:
     )
 
 
-def _subgraph_sets(
+def subgraph_sets(
     plan: Plan, data: Dataset, model: Model, number: int
 ) -> dict[str, tuple[float, float]]:
+    """Coverage and mean set size of one calibration set, by how the subgraphs' sets are joined."""
     run = run_of(plan, data, model, "node", number)
     known, test = run.sequence.calibration, run.arriving
 
@@ -176,6 +179,6 @@ def _subgraph_sets(
     }
     truth = data.y[test]
     return {
-        label: (float(one[np.arange(len(test)), truth].mean()), float(one.sum(axis=1).mean()))
-        for label, one in sets.items()
+        label: (float(inside[np.arange(len(test)), truth].mean()), float(inside.sum(axis=1).mean()))
+        for label, inside in sets.items()
     }

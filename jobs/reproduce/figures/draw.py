@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ringfence.connector.progress import Progress
 from ringfence.jobs.reproduce.beyond import growing_figure, monitor_figure, small_n_table
 from ringfence.jobs.reproduce.figures.appendix import (
     calibration_figure,
@@ -28,8 +29,6 @@ from ringfence.jobs.views.renderers.matplotlib import write_png
 
 __all__ = ["Drawn", "draw_all"]
 
-Report = Callable[[str, int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
@@ -39,7 +38,7 @@ class Drawn:
     tables: list[TextTable] = field(default_factory=list)
 
 
-def draw_all(plan: Plan, results: Sequence[Results], output: Path, report: Report) -> Drawn:
+def draw_all(plan: Plan, results: Sequence[Results], output: Path, report: Progress) -> Drawn:
     """Draw every figure to ``output``/figures.
 
     The paper shows most of them for Cora-ML and CiteSeer; where one of the two was not run, the

@@ -9,11 +9,12 @@ from scipy.stats import betabinom, wasserstein_distance
 from ringfence.jobs.reproduce.columns import (
     arrival_curve,
     chosen_steps,
+    compute_sets,
     fixed_curve,
-    judge,
     run_of,
 )
 from ringfence.jobs.reproduce.figures.curves import curves_panel
+from ringfence.jobs.reproduce.protocol import Time
 from ringfence.jobs.reproduce.published import ALPHA
 from ringfence.jobs.reproduce.sequence_runs import GROUP, Plan, Results
 from ringfence.jobs.views.charts.model import COLOURS, Band, Bars, Figure, Grid, Line, Panel
@@ -168,7 +169,7 @@ def _with_band(panel: Panel, n: int) -> Panel:
     )  # fmt: skip
 
 
-def _distribution(result: Results, time: str, n: int, m: int) -> Panel:
+def _distribution(result: Results, time: Time, n: int, m: int) -> Panel:
     """Coverages of all sequences as a histogram, with the exact law over it."""
     bins = np.linspace(0.80, 1.0, 26)
     width = float(bins[1] - bins[0])
@@ -187,9 +188,9 @@ def _distribution(result: Results, time: str, n: int, m: int) -> Panel:
     )  # fmt: skip
 
 
-def _shares(result: Results, time: str, rule: str, bins: Floats) -> Floats:
-    found = [record[time][rule]["covered"] / record["m"] for record in result.node]
-    return np.asarray(np.histogram(found, bins)[0] / max(len(found), 1))
+def _shares(result: Results, time: Time, rule: str, bins: Floats) -> Floats:
+    shares = [record[time][rule]["covered"] / record["m"] for record in result.node]
+    return np.asarray(np.histogram(shares, bins)[0] / max(len(shares), 1))
 
 
 def sizes_figure(plan: Plan, name: str) -> Figure:
@@ -219,10 +220,10 @@ def grids_figure(plan: Plan, name: str, cells: int = 300) -> Figure:
     nodes = nodes[np.unique(np.linspace(0, len(nodes) - 1, cells).astype(int))]
     steps = chosen_steps(run, cells)
     at, who = np.nonzero(run.sequence.node_step[nodes][None, :] <= steps[:, None])
-    found = judge(data, model, run, Requests(nodes[who], steps[at]), NODE)
+    evaluated = compute_sets(data, model, run, Requests(nodes[who], steps[at]), NODE)
     row = np.full(data.nodes, -1)
     row[nodes] = np.arange(len(nodes))
-    place = (row[found.node], np.searchsorted(steps, found.step))
+    place = (row[evaluated.node], np.searchsorted(steps, evaluated.step))
     extent = (float(steps[0]), float(steps[-1]))
 
     def grid(values: NDArray[np.generic], title: str, label: str, scale: str) -> Panel:
@@ -239,12 +240,12 @@ def grids_figure(plan: Plan, name: str, cells: int = 300) -> Figure:
         grid(values, f"{label}: {what}", unit, scale)
         for rule, label in ((NODE[0], "NodeEx"), (NODE[1], "naive"))
         for values, what, unit, scale in (
-            (~found.covered[rule], "1 - C", "missed", "Reds"),
-            (found.size[rule], "set size", "classes", "viridis"),
-            (found.hit[rule], "singleton hits", "hit", "Greens"),
+            (~evaluated.covered[rule], "1 - C", "missed", "Reds"),
+            (evaluated.size[rule], "set size", "classes", "viridis"),
+            (evaluated.hit[rule], "singleton hits", "hit", "Greens"),
         )
     ]
-    shares = {rule: float(found.covered[rule].mean()) for rule in NODE}
+    shares = {rule: float(evaluated.covered[rule].mean()) for rule in NODE}
     return Figure(
         "grids",
         f"Every node at every step, {data.title}, GCN",

@@ -1,1 +1,1 @@
-"""Who calibrates a run."""
+"""The calibration nodes of a run."""

@@ -25,7 +25,7 @@ def check_known_classes(graph: Graph, settings: Settings) -> Iterator[Finding]:
         only = f"only {next(iter(counts))!r} in {name}" if counts else f"nothing in {name}"
         yield Finding(
             "error",
-            f"{known} :{mapping.label} nodes have a known class: {only}",
+            f"{known} :{mapping.classified.label} nodes have a known class: {only}",
             "correct [graph] class_property, or label some nodes; ringfence init ranks candidates",
         )
         return

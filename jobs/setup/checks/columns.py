@@ -28,9 +28,9 @@ def check_columns(node: NodeMapping, sample: LabelSample) -> Iterator[Finding]:
 def _check_column(
     node: NodeMapping, column: ColumnMapping, sample: LabelSample
 ) -> Iterator[Finding]:
-    found = sample.properties.get(column.name)
+    property_ = sample.properties.get(column.name)
     table = f"[graph.columns.{node.label}]"
-    if found is None:
+    if property_ is None:
         there = ", ".join(list(sample.properties)[:PROPERTIES_NAMED])
         yield Finding(
             "error",
@@ -40,15 +40,15 @@ def _check_column(
         return
     if column.kind:
         yield from _check_kind(column, table)
-        if column.kind == "vector" and len(found.sizes) > 1:
+        if column.kind == "vector" and len(property_.sizes) > 1:
             yield Finding(
                 "error",
-                f"{node.label}.{column.name} has lists of {len(found.sizes)} lengths "
-                f"({min(found.sizes)} to {max(found.sizes)}); a vector has one",
+                f"{node.label}.{column.name} has lists of {len(property_.sizes)} lengths "
+                f"({min(property_.sizes)} to {max(property_.sizes)}); a vector has one",
                 f'{table}  {column.name} = "numbers"   (their summary)',
             )
         return
-    proposal = infer_kind(found.values)
+    proposal = infer_kind(property_.values)
     if not proposal.usable:
         yield Finding(
             "warning",

@@ -1,4 +1,4 @@
-"""Whether the configured engine is there, and can compute what the project asks for."""
+"""Whether the configured engine is installed, and can compute the project's network."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from importlib.util import find_spec
 
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.finding import Finding
-from ringfence.models.networks.registry import has_layers
+from ringfence.models.networks.registry import AUTO, has_layers
 
 
 def check_engine(settings: Settings) -> Iterator[Finding]:
-    """Say what an engine of workers can't do; the engine of one machine needs no word."""
+    """Report what an engine of workers can't do; the local engine needs no check."""
     engine = settings.engine
     if engine.kind == "local":
         return
@@ -22,7 +22,7 @@ def check_engine(settings: Settings) -> Iterator[Finding]:
             "pip install 'ringfence[ray]', or [engine] kind = \"local\"",
         )
         return
-    if not has_layers(settings.network):
+    if not has_layers(settings.network) and settings.network.lower() != AUTO:
         yield Finding(
             "error",
             f'[engine] kind = "{engine.kind}" can\'t compute the network {settings.network}',

@@ -1,4 +1,4 @@
-"""Whether the graph is as `[graph]` says: constraints, the label, then what its nodes have."""
+"""Whether the graph is as `[graph]` says: constraints, label, nodes and relationships."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.inspect import count_labels, inspect_label
-from ringfence.connector.neo4j.migrate import require_graph
+from ringfence.connector.neo4j.migrate import is_new, require_graph
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.checks.labels import check_labels
@@ -19,10 +19,42 @@ from ringfence.jobs.setup.checks.nodes import (
     check_key,
     check_times,
 )
-from ringfence.jobs.setup.checks.relationships import check_relationships
-from ringfence.jobs.setup.finding import Finding, attempt
+from ringfence.jobs.setup.finding import Finding, attempt, not_yet
 
 LABELS_NAMED = 10
+
+
+def check_relationships(subject: LabelInGraph) -> Iterator[Finding]:
+    """Every configured type connects nodes of the label and has its creation time."""
+    kinds = {kind.name: kind for kind in subject.view.relationships}
+    there = ", ".join(kinds) or "none"
+    if not subject.mapping.relations:
+        yield Finding(
+            "warning",
+            "no relationship type is configured: the network sees no edges",
+            f"add [[graph.relationships]]; there are: {there}",
+        )
+    for wanted in subject.mapping.relations:
+        kind = kinds.get(wanted.type)
+        if kind is None:
+            yield Finding(
+                "warning",
+                f"no {wanted.type} relationship connects :{subject.view.name} nodes",
+                f"correct [[graph.relationships]] type; there are: {there}",
+            )
+            continue
+        on_every = [prop.name for prop in kind.properties if prop.share == 1]
+        if wanted.created_at and wanted.created_at not in on_every:
+            yield Finding(
+                "warning",
+                f"not every {wanted.type} has {wanted.created_at}",
+                'those without are seen only when the whole graph is read; created_at = "" reads '
+                "relationships with their nodes",
+            )
+        else:
+            yield Finding("ok", f"{kind.count} {wanted.type} relationships")
+
+
 LABEL_CHECKS: tuple[Callable[[LabelInGraph], Iterator[Finding]], ...] = (
     check_key,
     check_features,
@@ -37,9 +69,12 @@ LABEL_CHECKS: tuple[Callable[[LabelInGraph], Iterator[Finding]], ...] = (
 
 def check_graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
     """Run every check of the graph; without nodes of the label the others have no subject."""
-    yield attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
+    if is_new(graph):
+        yield not_yet("the graph has none of ringfence's constraints", "ringfence migrate")
+    else:
+        yield attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
     mapping = settings.mapping()
-    label = mapping.label
+    label = mapping.classified.label
     counts = count_labels(graph)
     if not counts.get(label):
         named = list(counts.items())[:LABELS_NAMED]
@@ -50,8 +85,8 @@ def check_graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
             "correct [graph] label, or: ringfence init",
         )
         return
-    if mapping.typed is not None:
-        yield from check_labels(graph, settings, mapping.typed, counts)
+    if not mapping.features_are_strict:
+        yield from check_labels(graph, settings, counts)
         return
     subject = LabelInGraph(graph, inspect_label(graph, label), settings)
     yield Finding("ok", f"{subject.view.count} :{label} nodes")

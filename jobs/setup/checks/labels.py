@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ringfence.connector.mapping import NodeMapping, RelationMapping, TypedMapping
+from ringfence.connector.mapping import GraphMapping, NodeMapping, RelationMapping
 from ringfence.connector.neo4j.driver import Graph
-from ringfence.connector.neo4j.read.typed.counts import count_relation
+from ringfence.connector.neo4j.read.counts import count_relation
 from ringfence.connector.neo4j.sample import (
     LabelSample,
     count_distinct,
@@ -20,9 +20,14 @@ from ringfence.connector.neo4j.times import VALUE_TYPE
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.checks.classes import check_known_classes
 from ringfence.jobs.setup.checks.columns import check_columns
-from ringfence.jobs.setup.checks.leaks import check_leaking_columns, check_leaking_relations
+from ringfence.jobs.setup.checks.leaks import (
+    check_leaking_columns,
+    check_leaking_relations,
+    check_telling_neighbours,
+)
 from ringfence.jobs.setup.checks.lost import lost_without
 from ringfence.jobs.setup.checks.memory import check_typed_memory
+from ringfence.jobs.setup.checks.relation_columns import check_relation_columns
 from ringfence.jobs.setup.finding import Finding
 from ringfence.jobs.setup.proposal.arrival import is_creation_time
 
@@ -35,35 +40,36 @@ class LabelsInGraph:
 
     graph: Graph
     settings: Settings
-    typed: TypedMapping
+    mapping: GraphMapping
     samples: dict[str, LabelSample]
 
 
-def check_labels(
-    graph: Graph, settings: Settings, typed: TypedMapping, counts: dict[str, int]
-) -> Iterator[Finding]:
-    """Run every check of several labels; the classified one has nodes."""
+def check_labels(graph: Graph, settings: Settings, counts: dict[str, int]) -> Iterator[Finding]:
+    """Run every check of `[[graph.nodes]]`; the classified label has nodes."""
+    mapping = settings.mapping()
     samples = {
         node.label: sample_label(graph, node.label, counts[node.label])
-        for node in typed.nodes
+        for node in mapping.nodes
         if counts.get(node.label)
     }
-    subject = LabelsInGraph(graph, settings, typed, samples)
-    for node in typed.nodes:
+    subject = LabelsInGraph(graph, settings, mapping, samples)
+    for node in mapping.nodes:
         yield from _check_label(subject, node)
     yield from _check_some_column(subject)
     yield from check_known_classes(graph, settings)
     yield from _check_arrival(subject)
-    classified = samples[typed.classified.label]
-    yield from check_leaking_columns(settings, typed, classified)
-    for relation in typed.relations:
+    classified = samples[mapping.classified.label]
+    yield from check_leaking_columns(settings, mapping, classified)
+    for relation in mapping.relations:
         yield from _check_relation(subject, relation)
-    yield from check_leaking_relations(typed, classified)
-    yield from check_typed_memory(settings, typed, samples, _count_relations(subject))
+    yield from check_leaking_relations(mapping, classified)
+    yield from check_telling_neighbours(graph, mapping, classified)
+    yield from check_typed_memory(settings, mapping, samples, _count_relations(subject))
 
 
 def _count_relations(subject: LabelsInGraph) -> list[int]:
-    return [count_relation(subject.graph, subject.typed, one) for one in subject.typed.relations]
+    mapping = subject.mapping
+    return [count_relation(subject.graph, mapping, relation) for relation in mapping.relations]
 
 
 def _check_label(subject: LabelsInGraph, node: NodeMapping) -> Iterator[Finding]:
@@ -110,17 +116,19 @@ def _check_key(subject: LabelsInGraph, node: NodeMapping, sample: LabelSample) -
 
 
 def _check_some_column(subject: LabelsInGraph) -> Iterator[Finding]:
-    if not any(node.columns for node in subject.typed.nodes):
+    mapping = subject.mapping
+    if not any(node.columns for node in mapping.nodes) and not mapping.relation_columns:
         yield Finding(
             "error",
             "no label has a column: the network would see nothing but relationships",
-            "name properties in columns of [[graph.nodes]]; ringfence init --force proposes them",
+            "name properties in columns of [[graph.nodes]] or [[graph.relationships]]; ringfence "
+            "init --force proposes them",
         )
 
 
 def _check_arrival(subject: LabelsInGraph) -> Iterator[Finding]:
     """How new nodes are found, and whether a creation time is one."""
-    node = subject.typed.classified
+    node = subject.mapping.classified
     sample = subject.samples[node.label]
     if not node.created_at:
         yield Finding(
@@ -129,9 +137,9 @@ def _check_arrival(subject: LabelsInGraph) -> Iterator[Finding]:
             "run; a node's time is that of the run that first saw it",
         )
         return
-    found = sample.properties.get(node.created_at)
-    expected = VALUE_TYPE[subject.typed.time_kind]
-    if found is None:
+    property_ = sample.properties.get(node.created_at)
+    expected = VALUE_TYPE[subject.mapping.time_kind]
+    if property_ is None:
         yield Finding(
             "error",
             f"no sampled :{node.label} node has {node.created_at}",
@@ -139,16 +147,16 @@ def _check_arrival(subject: LabelsInGraph) -> Iterator[Finding]:
         )
         return
     yield from lost_without(sample, node.created_at, "created_at")
-    others = {kind: n for kind, n in found.types.items() if kind != expected}
+    others = {kind: n for kind, n in property_.types.items() if kind != expected}
     if others:
         listed = ", ".join(f"{n} {kind}" for kind, n in others.items())
         yield Finding(
             "error",
-            f"{node.label}.{node.created_at} holds {listed} in {found.sampled} sampled nodes; "
+            f"{node.label}.{node.created_at} holds {listed} in {property_.sampled} sampled nodes; "
             f"{expected} is needed",
             f"convert them, or set [graph] time_kind ({', '.join(VALUE_TYPE)})",
         )
-    elif not is_creation_time(found, server_seconds(subject.graph)):
+    elif not is_creation_time(property_, server_seconds(subject.graph)):
         yield Finding(
             "warning",
             f"{node.label}.{node.created_at} is far from the server's clock: a business date, "
@@ -160,8 +168,8 @@ def _check_arrival(subject: LabelsInGraph) -> Iterator[Finding]:
 
 
 def _check_relation(subject: LabelsInGraph, relation: RelationMapping) -> Iterator[Finding]:
-    drawn = subject.typed.describe(relation)
-    count = count_relation(subject.graph, subject.typed, relation)
+    drawn = subject.mapping.describe(relation)
+    count = count_relation(subject.graph, subject.mapping, relation)
     if not count:
         joins = joined_labels(subject.graph, relation.type)
         there = (
@@ -176,12 +184,13 @@ def _check_relation(subject: LabelsInGraph, relation: RelationMapping) -> Iterat
         )
         return
     yield Finding("ok", f"{count} {drawn}")
+    yield from check_relation_columns(subject.graph, subject.mapping, relation)
     if relation.created_at:
         source, target = (
-            subject.typed.nodes[at].label for at in (relation.source, relation.target)
+            subject.mapping.nodes[at].label for at in (relation.source, relation.target)
         )
-        found = sample_relationship(subject.graph, source, relation.type, target)
-        share = found[relation.created_at].share if relation.created_at in found else 0.0
+        sampled = sample_relationship(subject.graph, source, relation.type, target)
+        share = sampled[relation.created_at].share if relation.created_at in sampled else 0.0
         if share < 1:
             yield Finding(
                 "warning",

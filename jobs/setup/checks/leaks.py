@@ -1,16 +1,18 @@
-"""Columns and relationships that give the class away; newcomers don't have them."""
+"""Columns and relationships that leak the class; new nodes don't have them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 
-from ringfence.connector.mapping import RelationMapping, TypedMapping
+from ringfence.connector.mapping import GraphMapping, RelationMapping
+from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.sample import LabelSample, SampledRelation, sample_label
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.finding import Finding
-from ringfence.jobs.setup.proposal.context import find_presence_leak
-from ringfence.jobs.setup.proposal.leaks import find_set_with_class, find_telling
+from ringfence.jobs.setup.proposal.columns import usable_values
+from ringfence.jobs.setup.proposal.context import find_neighbour_leaks, find_presence_leak
+from ringfence.jobs.setup.proposal.leaks import find_leaking_columns
 
 
 def check_leaking_features(subject: LabelInGraph) -> Iterator[Finding]:
@@ -18,19 +20,21 @@ def check_leaking_features(subject: LabelInGraph) -> Iterator[Finding]:
     mapping = subject.mapping
     if mapping.features_are_list:
         return
-    sample = sample_label(subject.graph, mapping.label, subject.view.count)
+    sample = sample_label(subject.graph, mapping.classified.label, subject.view.count)
     classes = classes_of(sample, mapping.class_property)
-    for name, leak in _leaks(sample, mapping.features, classes).items():
+    names = mapping.classified.column_names
+    for name, leak in _leaks(sample, names, classes, _taken(mapping)).items():
         yield Finding("error", f"{name} is {leak}", f'take "{name}" out of [graph] features')
 
 
 def check_leaking_columns(
-    settings: Settings, typed: TypedMapping, sample: LabelSample
+    settings: Settings, mapping: GraphMapping, sample: LabelSample
 ) -> Iterator[Finding]:
     """Columns of the classified label; one that `[graph.columns]` names was chosen by a person."""
-    classes = classes_of(sample, typed.class_property)
+    classes = classes_of(sample, mapping.class_property)
     named = settings.graph.columns.get(sample.name, {})
-    for name, leak in _leaks(sample, typed.classified.column_names, classes).items():
+    names = mapping.classified.column_names
+    for name, leak in _leaks(sample, names, classes, _taken(mapping)).items():
         yield Finding(
             "warning" if name in named else "error",
             f"{sample.name}.{name}: {leak}",
@@ -39,17 +43,44 @@ def check_leaking_columns(
         )
 
 
-def check_leaking_relations(typed: TypedMapping, sample: LabelSample) -> Iterator[Finding]:
-    """Relationship types whose presence comes with the class, or all but names one."""
-    classes = classes_of(sample, typed.class_property)
-    for relation in typed.relations:
-        for found in sample.relations:
-            if relation.after_evaluation or not _is_same(typed, relation, found):
+def _taken(mapping: GraphMapping) -> set[str]:
+    """Properties with another use than that of a column."""
+    node = mapping.classified
+    return {mapping.class_property, node.key} | ({node.created_at} if node.created_at else set())
+
+
+def check_telling_neighbours(
+    graph: Graph, mapping: GraphMapping, sample: LabelSample
+) -> Iterator[Finding]:
+    """Relationship types at whose other end the class stands in other words."""
+    told = find_neighbour_leaks(
+        graph, sample, mapping.class_property, mapping.classified.created_at or None
+    )
+    for relation in mapping.relations:
+        for sampled in sample.relations:
+            key = (sampled.type, sampled.outgoing, sampled.label)
+            if relation.after_evaluation or not _is_same(mapping, relation, sampled):
                 continue
-            if leak := find_presence_leak(found, classes):
+            if key in told:
+                yield Finding(
+                    "warning",
+                    f"{mapping.describe(relation)}: {told[key]}",
+                    f"[[graph.relationships]] {relation.type}: after_evaluation = true, unless new "
+                    "nodes have it before their class is known",
+                )
+
+
+def check_leaking_relations(mapping: GraphMapping, sample: LabelSample) -> Iterator[Finding]:
+    """Relationship types whose presence comes with the class, or all but names one."""
+    classes = classes_of(sample, mapping.class_property)
+    for relation in mapping.relations:
+        for sampled in sample.relations:
+            if relation.after_evaluation or not _is_same(mapping, relation, sampled):
+                continue
+            if leak := find_presence_leak(sampled, classes):
                 yield Finding(
                     "error",
-                    f"{typed.describe(relation)} gives the class away: {leak}",
+                    f"{mapping.describe(relation)} gives the class away: {leak}",
                     f"[[graph.relationships]] {relation.type}: after_evaluation = true, or take "
                     "the type out",
                 )
@@ -57,23 +88,27 @@ def check_leaking_relations(typed: TypedMapping, sample: LabelSample) -> Iterato
 
 def classes_of(sample: LabelSample, name: str) -> list[str | None]:
     """Return the classes of the sampled nodes."""
-    found = sample.properties.get(name)
-    if found is None:
+    property_ = sample.properties.get(name)
+    if property_ is None:
         return [None] * sample.sampled
-    return [None if value is None else str(value) for value in found.values]
+    return [None if value is None else str(value) for value in property_.values]
 
 
-def _leaks(sample: LabelSample, names: Sequence[str], classes: list[str | None]) -> dict[str, str]:
-    values = {name: sample.properties[name].values for name in names if name in sample.properties}
-    found = find_telling(values, classes)
-    for name, column in values.items():
-        if leak := find_set_with_class(column, classes):
-            found[name] = leak
-    return found
+def _leaks(
+    sample: LabelSample,
+    names: Sequence[str],
+    classes: list[str | None],
+    taken: Container[str],
+) -> dict[str, str]:
+    """The leaks among the named columns, judged beside all that could be columns, as in `init`."""
+    values = usable_values(sample, taken)
+    values |= {name: sample.properties[name].values for name in names if name in sample.properties}
+    leaks = find_leaking_columns(values, classes)
+    return {name: leaks[name] for name in names if name in leaks}
 
 
-def _is_same(typed: TypedMapping, relation: RelationMapping, found: SampledRelation) -> bool:
+def _is_same(mapping: GraphMapping, relation: RelationMapping, sampled: SampledRelation) -> bool:
     ends = (relation.source, relation.target)
-    mine, other = ends if found.outgoing else ends[::-1]
-    same_ends = mine == 0 and typed.nodes[other].label == found.label
-    return same_ends and found.type == relation.type
+    mine, other = ends if sampled.outgoing else ends[::-1]
+    same_ends = mine == 0 and mapping.nodes[other].label == sampled.label
+    return same_ends and sampled.type == relation.type

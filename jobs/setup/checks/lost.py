@@ -15,31 +15,31 @@ MAX_LOST_SHARE = 0.05  # of the nodes; more than these few per cent is an error
 def check_lost_nodes(subject: LabelInGraph) -> Iterator[Finding]:
     """Every node of the one-label form needs key, time and features of one length."""
     mapping = subject.mapping
-    sample = sample_label(subject.graph, mapping.label, subject.view.count)
-    for name in mapping.features:
-        found = sample.properties.get(name)
-        if mapping.features_are_list and found is not None and is_number_list(found.type):
-            length, most = found.sizes.most_common(1)[0] if found.sizes else (0, 0)
-            lost = 1 - most / max(sum(found.sizes.values()), 1)
+    sample = sample_label(subject.graph, mapping.classified.label, subject.view.count)
+    for name in mapping.classified.column_names:
+        property_ = sample.properties.get(name)
+        if mapping.features_are_list and property_ is not None and is_number_list(property_.type):
+            length, most = property_.sizes.most_common(1)[0] if property_.sizes else (0, 0)
+            lost = 1 - most / max(sum(property_.sizes.values()), 1)
             if lost:
                 yield Finding(
                     "error" if lost > MAX_LOST_SHARE else "warning",
-                    f"{name} has lists of {len(found.sizes)} lengths; the nodes whose list has not "
-                    f"{length} numbers ({lost:.0%}) fall out",
+                    f"{name} has lists of {len(property_.sizes)} lengths; the nodes whose list has "
+                    f"not {length} numbers ({lost:.0%}) fall out",
                     "lists of varying length are a column, not a vector: ringfence init --force "
                     "writes [[graph.nodes]]",
                 )
         yield from lost_without(sample, name, "features")
-    yield from lost_without(sample, mapping.key, "key")
-    if mapping.created_at:
-        yield from lost_without(sample, mapping.created_at, "created_at")
+    yield from lost_without(sample, mapping.classified.key, "key")
+    if mapping.classified.created_at:
+        yield from lost_without(sample, mapping.classified.created_at, "created_at")
 
 
 def lost_without(sample: LabelSample, name: str, setting: str) -> Iterator[Finding]:
     """Yield an error where more than a few per cent of the nodes lack a property they need."""
-    found = sample.properties.get(name)
-    lost = 1 - (found.share if found else 0.0)
-    if found is not None and lost > MAX_LOST_SHARE:
+    property_ = sample.properties.get(name)
+    lost = 1 - (property_.share if property_ else 0.0)
+    if property_ is not None and lost > MAX_LOST_SHARE:
         yield Finding(
             "error",
             f"{lost:.0%} of the :{sample.name} nodes have no {name} and fall out",

@@ -12,7 +12,7 @@ from ringfence.jobs.setup.finding import Finding, attempt
 
 def check_key(subject: LabelInGraph) -> Iterator[Finding]:
     """The key is there, unique, and guarded by a constraint."""
-    name = subject.mapping.key
+    name = subject.mapping.classified.key
     key = subject.find_property(name)
     if key is None:
         yield subject.missing_property("key", name)
@@ -39,7 +39,7 @@ def check_key(subject: LabelInGraph) -> Iterator[Finding]:
 def check_features(subject: LabelInGraph) -> Iterator[Finding]:
     """Every feature is there and is a number, or a list of numbers."""
     as_list = subject.mapping.features_are_list
-    for name in subject.mapping.features:
+    for name in subject.mapping.classified.column_names:
         feature = subject.find_property(name)
         if feature is None:
             yield subject.missing_property("features", name)
@@ -61,7 +61,7 @@ def check_classes(subject: LabelInGraph) -> Iterator[Finding]:
 def check_times(subject: LabelInGraph) -> Iterator[Finding]:
     """Creation times are there and of the configured type."""
     mapping = subject.mapping
-    name = mapping.created_at
+    name = str(mapping.classified.created_at)
     created = subject.find_property(name)
     if created is None:
         yield subject.missing_property("created_at", name)

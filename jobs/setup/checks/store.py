@@ -1,23 +1,30 @@
-"""Whether the audit store is migrated, has a model, and which nodes are in quarantine."""
+"""Whether the audit store is migrated, has a model and its key; which nodes are in quarantine."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
 
-from ringfence.connector.errors import ModelError
+from ringfence.connector.errors import ConfigError, ModelError
+from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.lifecycle.comparisons import comparisons_of
-from ringfence.connector.store.migrate import require_sql
+from ringfence.connector.store.migrate import is_new, require_sql
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.sizes import table_sizes
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.inference.network_packages import require_network_packages
 from ringfence.jobs.lifecycle.comparison import warnings_of
+from ringfence.jobs.lifecycle.graph_benefit import VERDICTS, GraphBenefit
 from ringfence.jobs.project.promise import differences_from_new, terms_in_force
 from ringfence.jobs.project.promise_check import calibration_warnings, require_promise
 from ringfence.jobs.schedule.triggers import times_per_year
-from ringfence.jobs.setup.finding import Finding, attempt
+from ringfence.jobs.setup.checks.late_classes import check_late_classes
+from ringfence.jobs.setup.checks.own_files import check_key_files, check_model_files
+from ringfence.jobs.setup.checks.sample import check_sample
+from ringfence.jobs.setup.checks.seed_key import check_seed_key
+from ringfence.jobs.setup.finding import Finding, attempt, from_error, not_yet
 from ringfence.models.calibration.comparison import false_alarms_per_year
 
 LARGEST_TABLES = 3  # whose sizes are named
@@ -28,10 +35,14 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     try:
         manifest = json.loads(active_manifest(store, settings.project))
     except ModelError as error:
-        yield Finding("warning", error.found, error.next_step)
+        yield not_yet(error.found, error.next_step)
         return
     models = ProjectQueries(store, settings.project).models()
     yield Finding("ok", f"a model is trained; active: {manifest['version']}")
+    try:
+        require_network_packages(manifest["network"])
+    except ConfigError as error:
+        yield from_error(error)
     newer = [model.version for model in models if model.state == "candidate"]
     if newer:
         yield Finding(
@@ -42,6 +53,7 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     states = [(model.version, model.state) for model in models]
     for sentence in warnings_of(comparisons_of(store, settings.project), states):
         yield Finding("warning", sentence, "ringfence models compare " + manifest["version"])
+    yield from _check_benefit(manifest)
     terms = terms_in_force(settings.conformal, manifest)
     classified = settings.mapping().class_property
     yield attempt(
@@ -53,6 +65,20 @@ def check_model(store: Store, settings: Settings) -> Iterator[Finding]:
     yield _false_reports(settings)
     for difference in differences_from_new(settings.conformal, manifest):
         yield Finding("ok", f"promise: {difference}", "ringfence train, to have it")
+
+
+def _check_benefit(manifest: JsonObject) -> Iterator[Finding]:
+    """What the relationships bring to the model in use, as its training found out."""
+    benefit = GraphBenefit.from_manifest(manifest)
+    if benefit is None:
+        return
+    show = f"ringfence models show {manifest['version']}   (the fits without the graph)"
+    if benefit.is_suspicious:
+        yield Finding("warning", benefit.describe_leak(), show)
+    elif benefit.verdict == "help":
+        yield Finding("ok", VERDICTS["help"])
+    else:
+        yield Finding("warning", VERDICTS[benefit.verdict], show)
 
 
 def _false_reports(settings: Settings) -> Finding:
@@ -82,12 +108,12 @@ def check_sizes(store: Store, settings: Settings) -> Iterator[Finding]:
     del settings
     sizes = table_sizes(store)
     by_table: dict[str, int] = {}
-    for one in sizes:
-        by_table[one.table] = by_table.get(one.table, 0) + one.bytes
-    indexes = sum(one.bytes for one in sizes if one.index)
+    for table_size in sizes:
+        by_table[table_size.table] = by_table.get(table_size.table, 0) + table_size.bytes
+    indexes = sum(table_size.bytes for table_size in sizes if table_size.index)
     text = f"the audit store takes {sum(by_table.values()) / 1e6:,.1f} MB"
     if "" not in by_table:
-        largest = sorted(by_table.items(), key=lambda one: (-one[1], one[0]))[:LARGEST_TABLES]
+        largest = sorted(by_table.items(), key=lambda item: (-item[1], item[0]))[:LARGEST_TABLES]
         named = ", ".join(f"{name} {size / 1e6:,.1f}" for name, size in largest)
         text += f" ({indexes / 1e6:,.1f} of them indexes; with theirs: {named})"
     yield Finding("ok", text)
@@ -95,6 +121,11 @@ def check_sizes(store: Store, settings: Settings) -> Iterator[Finding]:
 
 MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...] = (
     check_model,
+    check_late_classes,
+    check_seed_key,
+    check_key_files,
+    check_model_files,
+    check_sample,
     check_quarantine,
     check_sizes,
 )
@@ -102,6 +133,9 @@ MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...
 
 def check_store(store: Store, settings: Settings) -> Iterator[Finding]:
     """Run every check of the store; those of its rows need the tables of this version."""
+    if is_new(store):
+        yield not_yet("the audit store has no tables", "ringfence migrate")
+        return
     migrated = attempt(
         f"the audit store works ({store.engine.dialect.name})", lambda: require_sql(store)
     )

@@ -1,7 +1,7 @@
 """How new nodes are found: by a creation time near the server's clock, or as keys not yet known.
 
 A time whose newest values lie near the server's clock is when nodes are written: a watermark. An
-older one is a business date: an order and a feature. Without either, keys tell.
+older one is a business date: an order and a feature. Without either, new keys are new nodes.
 """
 
 from __future__ import annotations
@@ -37,8 +37,12 @@ class Arrival:
 
 def propose_arrival(properties: Iterable[SampledProperty], now_seconds: int) -> Arrival:
     """Return how new nodes of a label are found."""
-    ages = {one.name: age for one in properties if (age := _age(one, now_seconds)) is not None}
-    by_name = {one.name: one for one in properties}
+    ages = {
+        property_.name: age
+        for property_ in properties
+        if (age := _age(property_, now_seconds)) is not None
+    }
+    by_name = {property_.name: property_ for property_ in properties}
     near = [name for name, age in ages.items() if _is_near(age) and by_name[name].share == 1]
     business = tuple(sorted(name for name in ages if name not in near))
     if not near:
@@ -46,8 +50,8 @@ def propose_arrival(properties: Iterable[SampledProperty], now_seconds: int) -> 
         if business:
             years = ages[business[0]] / 86_400
             when = f"newest {years:,.0f} days before" if years > 0 else "later than"
-            found = f"{business[0]} is a business date ({when} the server's clock)"
-            return Arrival(None, "zoned", Choice("", f"{found}: {words}"), business)
+            reason = f"{business[0]} is a business date ({when} the server's clock)"
+            return Arrival(None, "zoned", Choice("", f"{reason}: {words}"), business)
         return Arrival(None, "zoned", Choice("", f"no creation time: {words}"), business)
     best = min(near, key=lambda name: (not SAYS_CREATED.search(name), ages[name], name))
     sure = bool(SAYS_CREATED.search(best))
@@ -55,9 +59,9 @@ def propose_arrival(properties: Iterable[SampledProperty], now_seconds: int) -> 
     return Arrival(best, KINDS[by_name[best].type], Choice(best, why, sure), business)
 
 
-def is_creation_time(one: SampledProperty, now_seconds: int) -> bool:
+def is_creation_time(property_: SampledProperty, now_seconds: int) -> bool:
     """Whether the newest values of a property lie near the server's clock."""
-    return _is_near(_age(one, now_seconds, whatever_name=True))
+    return _is_near(_age(property_, now_seconds, whatever_name=True))
 
 
 def find_relationship_time(
@@ -65,12 +69,14 @@ def find_relationship_time(
 ) -> str | None:
     """Return the creation time of a relationship type: near the clock, of the kind, on each."""
     fitting = [
-        one
-        for one in properties.values()
-        if KINDS.get(one.type) == kind and len(one.types) == 1 and one.share == 1
+        property_
+        for property_ in properties.values()
+        if KINDS.get(property_.type) == kind and len(property_.types) == 1 and property_.share == 1
     ]
-    near = [one for one in fitting if _is_near(_age(one, now_seconds))]
-    named = sorted(near, key=lambda one: (not SAYS_CREATED.search(one.name), one.name))
+    near = [candidate for candidate in fitting if _is_near(_age(candidate, now_seconds))]
+    named = sorted(
+        near, key=lambda candidate: (not SAYS_CREATED.search(candidate.name), candidate.name)
+    )
     return named[0].name if named else None
 
 
@@ -78,17 +84,19 @@ def _is_near(age: float | None) -> bool:
     return age is not None and -AHEAD_SECONDS <= age <= NEAR_SECONDS
 
 
-def _age(one: SampledProperty, now_seconds: int, *, whatever_name: bool = False) -> float | None:
+def _age(
+    property_: SampledProperty, now_seconds: int, *, whatever_name: bool = False
+) -> float | None:
     """Seconds between the newest value and the clock; None for what is no time."""
-    if one.type == "INTEGER":
-        if not whatever_name and not SAYS_CREATED.search(one.name):
+    if property_.type == "INTEGER":
+        if not whatever_name and not SAYS_CREATED.search(property_.name):
             return None
-        numbers = [value for value in one.values if isinstance(value, int)]
+        numbers = [value for value in property_.values if isinstance(value, int)]
         newest = max(numbers, default=0) / 1000
         return now_seconds - newest if newest > 1e8 else None
-    if one.type not in KINDS and one.type != "DATE":
+    if property_.type not in KINDS and property_.type != "DATE":
         return None
-    seconds = [_seconds(value) for value in one.values if isinstance(value, dt.date)]
+    seconds = [_seconds(value) for value in property_.values if isinstance(value, dt.date)]
     return now_seconds - max(seconds) if seconds else None
 
 

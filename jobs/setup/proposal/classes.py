@@ -2,8 +2,8 @@
 
 A candidate has 2 to 50 values, is neither a date nor an identifier, and no value makes up nearly
 all nodes. Points: missing in some nodes (a class becomes known late), values in words, a name that
-says what happened; against it: whole numbers, places, parts of a date, values that nearly nobody
-has. Two candidates within one point of each other are for a person to tell apart.
+says what happened; against it: whole numbers, places, parts of a date, very rare values. Two
+candidates within one point of each other are for a person to tell apart.
 """
 
 from __future__ import annotations
@@ -50,9 +50,33 @@ class ClassCandidate:
 
 def rank_classes(sample: LabelSample) -> list[ClassCandidate]:
     """Return the candidates of a label, the likeliest first."""
-    found = [_judge(one) for one in sample.properties.values() if one.name not in sample.unique]
-    candidates = [one for one in found if one is not None]
-    return sorted(candidates, key=lambda one: (-one.points, len(one.values), one.name))
+    judged = [
+        _judge(property_)
+        for property_ in sample.properties.values()
+        if property_.name not in sample.unique
+    ]
+    candidates = [ranked for ranked in judged if ranked is not None]
+    return sorted(
+        candidates, key=lambda candidate: (-candidate.points, len(candidate.values), candidate.name)
+    )
+
+
+def doubt_class(sample: LabelSample, name: str) -> str | None:
+    """Return why a property that a person names is no likely class; None where it may be one."""
+    named = sample.properties[name]
+    values = Counter(str(value) for value in named.values if value is not None)
+    there = sum(values.values())
+    if name in sample.unique or (there > MIN_NODES_PER_VALUE and len(values) == there):
+        return "every node has another value: it is a key"
+    if named.type not in CLASS_TYPES:
+        return f"its values are of the type {named.type}, no names of classes"
+    if len(values) > MAX_CLASSES or len(values) * 4 > there:
+        return f"{len(values)} values in {there} sampled nodes; sets of so many are rarely read"
+    if len(values) < 2:
+        return f"{len(values)} value in the sampled nodes; two classes are needed"
+    if max(values.values()) >= MAX_SHARE_OF_ONE * there:
+        return f"one value makes up {max(values.values()) / there:.0%} of the nodes"
+    return None
 
 
 def are_close(candidates: list[ClassCandidate]) -> bool:
@@ -60,33 +84,33 @@ def are_close(candidates: list[ClassCandidate]) -> bool:
     return len(candidates) > 1 and candidates[0].points - candidates[1].points <= CLOSE
 
 
-def _judge(one: SampledProperty) -> ClassCandidate | None:
-    if one.type not in CLASS_TYPES or one.there < 2 * MIN_NODES_PER_VALUE:
+def _judge(candidate: SampledProperty) -> ClassCandidate | None:
+    if candidate.type not in CLASS_TYPES or candidate.there < 2 * MIN_NODES_PER_VALUE:
         return None
-    counts = Counter(str(value) for value in one.values if value is not None)
+    counts = Counter(str(value) for value in candidate.values if value is not None)
     there = sum(counts.values())
     if not 2 <= len(counts) <= MAX_CLASSES or len(counts) * 4 > there:
         return None
     if max(counts.values()) >= MAX_SHARE_OF_ONE * there:
         return None
     points, reasons = 0.0, [f"{len(counts)} values"]
-    for applies, worth, reason in _rules(one, counts):
+    for applies, worth, reason in _rules(candidate, counts):
         if applies:
             points += worth
             reasons.append(reason)
-    return ClassCandidate(one.name, points, tuple(reasons), dict(counts.most_common()))
+    return ClassCandidate(candidate.name, points, tuple(reasons), dict(counts.most_common()))
 
 
-def _rules(one: SampledProperty, counts: Counter[str]) -> list[tuple[bool, float, str]]:
-    words = one.type == "BOOLEAN" or not any(value.lstrip("-").isdigit() for value in counts)
+def _rules(candidate: SampledProperty, counts: Counter[str]) -> list[tuple[bool, float, str]]:
+    words = candidate.type == "BOOLEAN" or not any(value.lstrip("-").isdigit() for value in counts)
     return [
-        (0.0 < one.share < 1.0, 1.0, f"known for {one.share:.0%} of the nodes"),
-        (words, 1.0, "in words" if one.type == "STRING" else "true or false"),
-        (bool(OUTCOME.search(one.name)), 1.0, "named like an outcome"),
-        (bool(TYPE.search(one.name)), 0.5, "named like a category"),
-        (one.type == "INTEGER", -1.0, "whole numbers"),
-        (bool(PLACE.search(one.name)), -1.0, "named like a place"),
-        (bool(DATE_PART.search(one.name)), -1.0, "named like a part of a date"),
+        (0.0 < candidate.share < 1.0, 1.0, f"known for {candidate.share:.0%} of the nodes"),
+        (words, 1.0, "in words" if candidate.type == "STRING" else "true or false"),
+        (bool(OUTCOME.search(candidate.name)), 1.0, "named like an outcome"),
+        (bool(TYPE.search(candidate.name)), 0.5, "named like a category"),
+        (candidate.type == "INTEGER", -1.0, "whole numbers"),
+        (bool(PLACE.search(candidate.name)), -1.0, "named like a place"),
+        (bool(DATE_PART.search(candidate.name)), -1.0, "named like a part of a date"),
         (
             min(counts.values()) < MIN_NODES_PER_VALUE,
             -1.0,

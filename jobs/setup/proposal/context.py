@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from ringfence.connector.mapping import TimeKind
 from ringfence.connector.neo4j.driver import Graph
@@ -11,16 +12,32 @@ from ringfence.connector.neo4j.sample import (
     LabelSample,
     SampledRelation,
     sample_label,
+    sample_neighbours,
+    sample_relation,
     sample_relationship,
 )
 from ringfence.jobs.setup.proposal.arrival import find_relationship_time
 from ringfence.jobs.setup.proposal.choice import Choice, LeftOut
 from ringfence.jobs.setup.proposal.columns import ColumnProposal, propose_columns
 from ringfence.jobs.setup.proposal.keys import propose_key
-from ringfence.jobs.setup.proposal.leaks import find_set_with_class, find_telling_presence
+from ringfence.jobs.setup.proposal.leaks import (
+    find_set_with_class,
+    find_telling_neighbours,
+    find_telling_presence,
+)
+from ringfence.jobs.setup.proposal.relation_columns import (
+    leave_all_out,
+    propose_relation_columns,
+)
 
+RelationKey = tuple[str, bool, str]
+"""Type, whether it leaves the label, and the label at its other end."""
+
+MIN_NODES_OF_NEIGHBOURS = 40  # of known class
 MAX_LABELS = 16  # that are looked at around the classified one
 SAMPLED_CONTEXT_NODES = 1_000
+GIVE_KEY = "; to use it: give the nodes a unique property, then: ringfence init --force"
+CUT = "the relationships are cut where nodes are evaluated: they may come with the class"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +61,8 @@ class RelationProposal:
     created_at: str | None
     why: str
     after_evaluation: bool = False
+    columns: tuple[ColumnProposal, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 @dataclass(slots=True)
@@ -59,7 +78,7 @@ def propose_context(
     graph: Graph, classified: LabelSample, counts: dict[str, int], hops: int = 2
 ) -> Surroundings:
     """Return the labels within `hops` of the classified one that have a key, and their columns."""
-    found = Surroundings([], [], [])
+    surroundings = Surroundings([], [], [])
     known = {classified.name}
     border = [classified]
     for hop in range(1, hops + 1):
@@ -72,20 +91,22 @@ def propose_context(
         border = []
         for name in names:
             known.add(name)
-            if len(found.nodes) >= MAX_LABELS:
-                found.left_out.append(LeftOut(name, f"{MAX_LABELS} labels are looked at"))
+            if len(surroundings.nodes) >= MAX_LABELS:
+                surroundings.left_out.append(LeftOut(name, f"{MAX_LABELS} labels are looked at"))
                 continue
             sample = sample_label(graph, name, counts[name], SAMPLED_CONTEXT_NODES)
             key = propose_key(graph, sample)
             if key is None:
-                found.left_out.append(LeftOut(name, "no property is unique in every node"))
+                surroundings.left_out.append(
+                    LeftOut(name, f"no property is unique in every node{GIVE_KEY}")
+                )
                 continue
             columns, left = propose_columns(sample, {str(key.value): "key"})
-            found.nodes.append(NodeProposal(name, key, tuple(columns), counts[name], hop))
-            found.left_out += left
-            found.samples.append(sample)
+            surroundings.nodes.append(NodeProposal(name, key, tuple(columns), counts[name], hop))
+            surroundings.left_out += left
+            surroundings.samples.append(sample)
             border.append(sample)
-    return found
+    return surroundings
 
 
 def propose_relations(
@@ -93,42 +114,106 @@ def propose_relations(
     samples: Sequence[LabelSample],
     labels: set[str],
     classes: Sequence[str | None],
+    class_property: str,
     kind: TimeKind | None,
     now_seconds: int,
+    telling: Mapping[RelationKey, str] = MappingProxyType({}),
 ) -> list[RelationProposal]:
     """Return the relationship types between proposed labels, each once; the classified label first.
 
     `classes` are those of the nodes of the first sample. `kind` is the kind of creation times,
-    None where there are none.
+    None where there are none. `telling` are the types of the first sample at whose other end the
+    class stands.
     """
     relations: dict[tuple[str, str, str], RelationProposal] = {}
     for place, sample in enumerate(samples):
-        for one in sample.relations:
-            triple = _triple(sample.name, one)
-            if one.label not in labels or triple in relations:
+        for relation in sample.relations:
+            triple = _triple(sample.name, relation)
+            if relation.label not in labels or triple in relations:
                 continue
             time = None
             if kind is not None:
                 time = find_relationship_time(
                     sample_relationship(graph, *triple), kind, now_seconds
                 )
-            why = f"{one.share:.0%} of the sampled {sample.name} nodes have it"
-            leak = find_presence_leak(one, classes) if place == 0 else None
+            why = f"{relation.share:.0%} of the sampled {sample.name} nodes have it"
+            leak = find_presence_leak(relation, classes) if place == 0 else None
+            if place == 0 and leak is None:
+                leak = telling.get((relation.type, relation.outgoing, relation.label))
+            sampled = sample_relation(graph, *triple, class_property)
+            if leak:
+                used: list[ColumnProposal] = []
+                left = leave_all_out(sampled, relation.type, CUT)
+            else:
+                taken = {time: "creation time"} if time else {}
+                used, left = propose_relation_columns(sampled, triple, samples[0].name, taken)
             relations[triple] = RelationProposal(
-                *triple, time, f"CHECK: {leak}" if leak else why, after_evaluation=leak is not None
-            )
+                *triple, time, f"CHECK: {leak}" if leak else why, leak is not None,
+                tuple(used), tuple(left),
+            )  # fmt: skip
     return list(relations.values())
 
 
-def _triple(label: str, one: SampledRelation) -> tuple[str, str, str]:
-    return (label, one.type, one.label) if one.outgoing else (one.label, one.type, label)
+def list_unused_relations(
+    samples: Sequence[LabelSample], labels: Container[str], left_out: Mapping[str, str]
+) -> list[LeftOut]:
+    """Return the relationship types that lead to a label that is not proposed, each once."""
+    unused: dict[tuple[str, str, str], LeftOut] = {}
+    for sample in samples:
+        for relation in sample.relations:
+            if relation.label in labels:
+                continue
+            source, type_, target = _triple(sample.name, relation)
+            why = left_out.get(relation.label, "it is not proposed")
+            unused.setdefault(
+                (source, type_, target),
+                LeftOut(
+                    f"relationship {type_} ({source} to {target})",
+                    f"{relation.label} is left out: {why}; to use it: [[graph.nodes]] for "
+                    f"{relation.label} and [[graph.relationships]] for {type_}",
+                ),
+            )
+    return list(unused.values())
 
 
-def find_presence_leak(one: SampledRelation, classes: Sequence[str | None]) -> str | None:
+def find_neighbour_leaks(
+    graph: Graph, sample: LabelSample, class_property: str, time_property: str | None
+) -> dict[RelationKey, str]:
+    """Return the relationship types of a sample at whose other end the class stands, and why."""
+    classes = [
+        None if value is None else str(value)
+        for value in sample.properties[class_property].values
+    ] if class_property in sample.properties else []  # fmt: skip
+    if sum(value is not None for value in classes) < MIN_NODES_OF_NEIGHBOURS:
+        return {}
+    times = sample.properties.get(time_property or "")
+    order = None if times is None else times.values
+    leaks: dict[RelationKey, str] = {}
+    for near in sample_neighbours(graph, sample):
+        columns = {
+            name: values
+            for name, values in near.columns.items()
+            if not (near.label == sample.name and name == class_property)
+        }
+        told = find_telling_neighbours(near.who, columns, classes, order)
+        if told is not None:
+            leaks[near.type, near.outgoing, near.label] = told
+    return leaks
+
+
+def _triple(label: str, relation: SampledRelation) -> tuple[str, str, str]:
+    return (
+        (label, relation.type, relation.label)
+        if relation.outgoing
+        else (relation.label, relation.type, label)
+    )
+
+
+def find_presence_leak(relation: SampledRelation, classes: Sequence[str | None]) -> str | None:
     """Return why a relationship gives the class away, None where it doesn't."""
-    flags = [True if flag else None for flag in one.has]
+    flags = [True if flag else None for flag in relation.has]
     checks: tuple[Callable[[], str | None], ...] = (
         lambda: find_set_with_class(flags, classes, "there"),
-        lambda: find_telling_presence(one.has, classes),
+        lambda: find_telling_presence(relation.has, classes),
     )
     return next((said for check in checks if (said := check())), None)

@@ -13,23 +13,33 @@ MAX_KEY_TRIES = 5  # properties whose values are all compared
 def propose_key(graph: Graph, sample: LabelSample) -> Choice | None:
     """Return the likeliest key; None where no property is unique in every node."""
     plausible = sorted(
-        (one for one in sample.properties.values() if _may_be_key(one)),
-        key=lambda one: (one.name not in sample.unique, not _says_key(one.name), one.name),
+        (property_ for property_ in sample.properties.values() if _may_be_key(property_)),
+        key=lambda candidate: (
+            candidate.name not in sample.unique,
+            not _says_key(candidate.name),
+            candidate.name,
+        ),
     )
-    for one in plausible[:MAX_KEY_TRIES]:
-        if one.name in sample.unique:
-            return Choice(one.name, "has a unique constraint")
-        exact = count_distinct(graph, sample.name, one.name, sample.count)
+    for candidate in plausible[:MAX_KEY_TRIES]:
+        if candidate.name in sample.unique:
+            return Choice(candidate.name, "has a unique constraint")
+        exact = count_distinct(graph, sample.name, candidate.name, sample.count)
         if exact is None:
-            return Choice(one.name, f"unique in {one.sampled} sampled nodes", sure=False)
+            return Choice(
+                candidate.name, f"unique in {candidate.sampled} sampled nodes", sure=False
+            )
         if exact == (sample.count, sample.count):
-            return Choice(one.name, f"unique in all {sample.count} nodes")
+            return Choice(candidate.name, f"unique in all {sample.count} nodes")
     return None
 
 
-def _may_be_key(one: SampledProperty) -> bool:
-    distinct = len({repr(value) for value in one.values})
-    return one.type in KEY_TYPES and len(one.types) == 1 and distinct == one.sampled == one.there
+def _may_be_key(property_: SampledProperty) -> bool:
+    distinct = len({repr(value) for value in property_.values})
+    return (
+        property_.type in KEY_TYPES
+        and len(property_.types) == 1
+        and distinct == property_.sampled == property_.there
+    )
 
 
 def _says_key(name: str) -> bool:

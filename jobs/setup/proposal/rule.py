@@ -20,4 +20,13 @@ def propose_rule(degrees: Sequence[int]) -> Choice:
     if len(bands) == 2 and bands[1][1] >= MIN_SHARE_OF_BAND * len(degrees):
         low, high = min(degrees), max(degrees)
         return Choice("auto", f"bands of degree: sampled nodes have {low} to {high} relationships")
-    return Choice("NodeEx", "nearly all nodes have as many relationships: bands need two degrees")
+    if not degrees:
+        return Choice("NodeEx", "no sampled node has a relationship: bands need two degrees")
+    low, high = min(degrees), max(degrees)
+    if low == high:
+        return Choice("NodeEx", f"all sampled nodes have {low} relationships: one band of degree")
+    return Choice(
+        "NodeEx",
+        f"sampled nodes have {low} to {high} relationships, but bands double from one to the next "
+        f"and {1 - MIN_SHARE_OF_BAND:.0%} or more of the nodes are in one",
+    )

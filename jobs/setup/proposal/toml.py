@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
+from ringfence.jobs.config.settings import Neo4jSettings
 from ringfence.jobs.setup.proposal.choice import Choice
 from ringfence.jobs.setup.proposal.columns import ColumnProposal
 from ringfence.jobs.setup.proposal.context import NodeProposal, RelationProposal
@@ -16,23 +17,40 @@ HEAD = """\
 project = {project}
 
 [neo4j]
-uri = {uri}
-user = {user}
+{server}
 
 [audit]
 url = "sqlite:///.ringfence/audit.db"
 """
 
 
-def as_toml(proposal: Proposal, project: str, uri: str, user: str) -> str:
-    """Return the text of the file."""
-    head = HEAD.format(project=toml(project), uri=toml(uri), user=toml(user))
+SCORER = Choice(
+    "auto", "the best of trees, typed_sage and their mean, by log loss on validation nodes"
+)
+WRITTEN_ALWAYS = ("uri", "user", "database")
+WRITTEN_IF_SET = ("credentials", "auth", "client_certificate", "client_key", "tls")
+
+
+def server_lines(neo4j: Neo4jSettings) -> str:
+    """Return the lines of [neo4j] for a server; no secret is among them."""
+    names = [*WRITTEN_ALWAYS, *(name for name in WRITTEN_IF_SET if name in neo4j.model_fields_set)]
+    return "\n".join(f"{name} = {toml(getattr(neo4j, name))}" for name in names)
+
+
+def as_toml(proposal: Proposal, project: str, server: str) -> str:
+    """Return the text of the file; `server` is what `server_lines` returns."""
+    head = HEAD.format(project=toml(project), server=server)
     lines = [head, "[graph]"]
     lines += _one_label(proposal) if proposal.features else _several_labels(proposal)
     lines += ["", "[conformal]", "alpha = 0.1", _setting("rule", proposal.rule)]
+    lines.append(_setting("promise", proposal.promise))
+    if not proposal.features:
+        lines += ["", "[model]", _setting("network", SCORER)]
     if proposal.left_out:
         lines += ["", "# Left out, and why:"]
-        lines += [f"#   {comment(one.name)}: {comment(one.why)}" for one in proposal.left_out]
+        lines += [
+            f"#   {comment(column.name)}: {comment(column.why)}" for column in proposal.left_out
+        ]
     return "\n".join([*lines, ""])
 
 
@@ -43,19 +61,21 @@ def _one_label(proposal: Proposal) -> Iterator[str]:
     yield _setting("key", proposal.key)
     yield _setting("features", features)
     yield _setting("class_property", proposal.class_property)
+    yield _label_delay(proposal.label_delay_days)
     yield _setting("created_at", proposal.arrival)
     yield _setting("time_kind", kind)
-    for one in proposal.relations:
+    for relation in proposal.relations:
         yield from (
             "",
-            f"[[graph.relationships]]  # {comment(one.why)}",
-            f"type = {toml(one.type)}",
+            f"[[graph.relationships]]  # {comment(relation.why)}",
+            f"type = {toml(relation.type)}",
         )
-        yield from ("undirected = true", f"created_at = {toml(one.created_at or '')}")
+        yield from ("undirected = true", f"created_at = {toml(relation.created_at or '')}")
 
 
 def _several_labels(proposal: Proposal) -> Iterator[str]:
     yield _setting("class_property", proposal.class_property)
+    yield _label_delay(proposal.label_delay_days)
     if proposal.created_at:
         why = f"{proposal.created_at} is a {_TYPES[proposal.time_kind]}"
         yield _setting("time_kind", Choice(proposal.time_kind, why))
@@ -68,8 +88,8 @@ def _several_labels(proposal: Proposal) -> Iterator[str]:
     yield from _columns(proposal.columns)
     for node in proposal.context:
         yield from _context(node)
-    for one in proposal.relations:
-        yield from _relation(one)
+    for relation in proposal.relations:
+        yield from _relation(relation)
 
 
 def _context(node: NodeProposal) -> Iterator[str]:
@@ -82,19 +102,21 @@ def _context(node: NodeProposal) -> Iterator[str]:
 
 def _columns(columns: Sequence[ColumnProposal]) -> Iterator[str]:
     yield "columns = ["
-    for one in columns:
-        yield f"  {toml(one.name)},  # {one.kind}: {comment(one.why)}"
+    for column in columns:
+        yield f"  {toml(column.name)},  # {column.kind}: {comment(column.why)}"
     yield "]"
 
 
-def _relation(one: RelationProposal) -> Iterator[str]:
-    yield from ("", f"[[graph.relationships]]  # {comment(one.why)}")
-    yield f"from = {toml(one.source)}"
-    yield f"type = {toml(one.type)}"
-    yield f"to = {toml(one.target)}"
-    if one.created_at:
-        yield f"created_at = {toml(one.created_at)}"
-    if one.after_evaluation:
+def _relation(column: RelationProposal) -> Iterator[str]:
+    yield from ("", f"[[graph.relationships]]  # {comment(column.why)}")
+    yield f"from = {toml(column.source)}"
+    yield f"type = {toml(column.type)}"
+    yield f"to = {toml(column.target)}"
+    if column.created_at:
+        yield f"created_at = {toml(column.created_at)}"
+    if column.columns:
+        yield from _columns(column.columns)
+    if column.after_evaluation:
         yield "after_evaluation = true  # CHECK THIS: cut, for it may come with the class"
 
 
@@ -103,6 +125,12 @@ _TYPES = {"zoned": "ZONED DATETIME", "local": "LOCAL DATETIME", "milliseconds": 
 
 def _setting(name: str, choice: Choice) -> str:
     return f"{name} = {toml(choice.value)}  # {_mark(choice)}{comment(choice.why)}"
+
+
+def _label_delay(choice: Choice) -> str:
+    """The setting; a comment to be filled in where nothing in the graph tells it."""
+    line = _setting("label_delay_days", choice)
+    return line if choice.value else f"# {line.replace(toml(''), '30', 1)}"
 
 
 def _mark(choice: Choice) -> str:

@@ -7,7 +7,7 @@ from ringfence.jobs.views.charts.coverage import (
     cumulative,
     set_sizes,
 )
-from ringfence.jobs.views.charts.drift import capital, distances, score_densities, score_distances
+from ringfence.jobs.views.charts.drift import capital, distances, score_densities
 from ringfence.jobs.views.charts.runs import (
     arrivals,
     calibration_size,
@@ -15,7 +15,7 @@ from ringfence.jobs.views.charts.runs import (
     step_seconds,
     thresholds,
 )
-from ringfence.jobs.views.charts.trade_off import class_trade_off
+from ringfence.jobs.views.charts.version import class_trade_off
 
 __all__ = [
     "arrivals",
@@ -29,7 +29,6 @@ __all__ = [
     "degrees",
     "distances",
     "score_densities",
-    "score_distances",
     "set_size_shares",
     "set_sizes",
     "step_seconds",

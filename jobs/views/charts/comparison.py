@@ -1,4 +1,4 @@
-"""Charts of each run's nodes beside the calibration nodes on the same graph, before any label.
+"""Charts that compare each run's nodes with the calibration nodes on the same graph, unlabelled.
 
 Both sides are of the same moment: degrees grow with the graph, so that new nodes are not compared
 with what calibration nodes looked like when the model was trained.
@@ -22,23 +22,29 @@ MAX_LINES = 6  # of the quantities whose distance was largest
 
 def compared_quantities(run: Run) -> dict[str, dict[str, Any]]:
     """Return what a run compared, by the name of the quantity; empty where nothing was."""
-    return {one["name"]: one for one in (run.shift or {}).get("compared", ())}
+    return {quantity["name"]: quantity for quantity in (run.shift or {}).get("compared", ())}
 
 
 def degrees(runs: Sequence[Run]) -> Figure:
     """Median degree of the evaluated nodes and of the calibration nodes, of each run."""
     runs = [run for run in thinned(runs) if "degree" in compared_quantities(run)]
     x, names = run_times(runs), run_names(runs)
-    found = [compared_quantities(run)["degree"] for run in runs]
+    compared = [compared_quantities(run)["degree"] for run in runs]
     lines = (
-        Line(x, [one["due"] for one in found], "nodes of the run", names=names),
-        Line(x, [one["calibration"] for one in found], "calibration nodes", "muted", "dashes"),
+        Line(x, [quantity["due"] for quantity in compared], "nodes of the run", names=names),
+        Line(
+            x,
+            [quantity["calibration"] for quantity in compared],
+            "calibration nodes",
+            "muted",
+            "dashes",
+        ),
     )
     return Figure(
         "degree",
         "Median degree, beside that of the calibration nodes",
         "Both on the graph as it was at the run, within the bands of degree that the rule compares "
-        "by. Lines that part mean that new nodes are connected otherwise than those that the "
+        "by. If the lines diverge, new nodes are connected differently from those that the "
         "promise was measured on.",
         (Panel("", TIME_LABEL, "neighbours", lines, dates=True),),
     )
@@ -50,8 +56,8 @@ def comparison_distances(runs: Sequence[Run]) -> Figure:
     x, names = run_times(runs), run_names(runs)
     largest: dict[str, float] = {}
     for run in runs:
-        for name, one in compared_quantities(run).items():
-            largest[name] = max(largest.get(name, 0.0), one["distance"])
+        for name, quantity in compared_quantities(run).items():
+            largest[name] = max(largest.get(name, 0.0), quantity["distance"])
     most = sorted(largest, key=lambda name: -largest[name])[:MAX_LINES]
     quantities = [name for name in largest if name in most]
     lines = tuple(

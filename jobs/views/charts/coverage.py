@@ -63,13 +63,13 @@ def cumulative(rows: RunRows) -> Figure:
         "cumulative",
         "Coverage of all runs so far",
         "Below the anytime bound coverage falls with probability at most 1 % when all is well, "
-        "however often one looks.",
+        "however often one looks (proved for frozen calibration, measured otherwise).",
         (panel,),
     )
 
 
 def set_sizes(rows: RunRows) -> Figure:
-    """Average set size per run, beside that of naive sets where it is on record."""
+    """Average set size per run, with that of naive sets where it is on record."""
     rows = thinned(rows)
     x, names = run_times(rows), run_names(rows)
     lines = [Line(x, [row.mean_size for row in rows], "average size", names=names)]
@@ -89,9 +89,9 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
     rows = [row for row in rows if row.known][:MAX_NAMES]
     ticks = named_places([row.name for row in rows])
     x = [place for place, _ in ticks]
-    own = any(row.own_promise for row in rows)
+    has_own_promise = any(row.own_promise for row in rows)
     lines = [Line(x, [row.coverage for row in rows], "coverage", "accent", "points")]
-    if own:
+    if has_own_promise:
         promised = [1 - row.alpha if row.own_promise else None for row in rows]
         lines.append(Line(x, promised, "promised", "warn", "points"))
     panel = Panel(
@@ -100,7 +100,7 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
         "covered",
         tuple(lines),
         bands=(Band(x, [row.low for row in rows], [row.high for row in rows], "usual band"),),
-        levels=() if own else (_promised(rows),),
+        levels=() if has_own_promise else (_promised(rows),),
         ticks=ticks,
         percent=True,
         sideways=True,
@@ -111,7 +111,7 @@ def coverage_by_name(rows: Rows, name: str, title: str) -> Figure:
         "Worst first. "
         + (
             "Each has a promise of its own; where coverage is below its band, look closer."
-            if own
+            if has_own_promise
             else "The promise is for all nodes together, not for each class or group."
         ),
         (panel,),

@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ringfence.connector.store.queries.records import MonitorState
+from ringfence.jobs.lifecycle.score_drift import score_distances
 from ringfence.jobs.views.charts.downsample import thinned
 from ringfence.jobs.views.charts.model import Figure, Level, Line, Panel
 from ringfence.jobs.views.charts.time_axis import TIME_LABEL, run_names, run_times
 
 DENSITY_BINS = 40
 DENSITY_ROLES = ("muted", "second", "accent")
-
-
-@dataclass(frozen=True, slots=True)
-class ScoreDistance:
-    """How far a run's calibration scores lie from those of its model's first run."""
-
-    seq: int
-    decided_ns: int
-    distance: float
 
 
 def capital(states: Sequence[MonitorState], alarm_at: float) -> Figure:
@@ -61,24 +52,6 @@ def distances(states: Sequence[MonitorState]) -> Figure:
         "Earth mover's distance: by how much scores have moved on average, in units of the score.",
         (Panel("", TIME_LABEL, "distance", (line,), dates=True),),
     )
-
-
-def score_distances(states: Sequence[MonitorState]) -> list[ScoreDistance]:
-    """Return the distance per run: the mean difference of quantiles, which is the EMD.
-
-    >>> score_distances([MonitorState(1, 10, "m", (0.0, 1.0), None),
-    ...                  MonitorState(2, 20, "m", (0.5, 1.5), None)])[1]
-    ScoreDistance(seq=2, decided_ns=20, distance=0.5)
-    """
-    first_of_model: dict[str, Any] = {}
-    distances = []
-    for state in states:
-        if state.calibration_scores:
-            scores = np.array(state.calibration_scores)
-            first = first_of_model.setdefault(state.model, scores)
-            distance = float(np.abs(scores - first).mean())
-            distances.append(ScoreDistance(state.seq, state.decided_ns, distance))
-    return distances
 
 
 def score_densities(states: Sequence[MonitorState]) -> Figure:

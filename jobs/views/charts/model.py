@@ -13,10 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ringfence.connector.json_types import JsonObject
 
 __all__ = ["COLOURS", "ROLES", "Band", "Bars", "Figure", "Grid", "Level", "Line", "Panel"]
 
@@ -143,7 +145,7 @@ class Figure:
         """Whether no panel has anything to draw."""
         return all(panel.empty for panel in self.panels)
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> JsonObject:
         """Plain values, for JSON."""
         return asdict(self)
 

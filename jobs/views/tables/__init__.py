@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ringfence.jobs.views.tables import coverage, models, operations, runs
+from ringfence.jobs.views.tables import coverage, lists, models, operations, runs
 from ringfence.jobs.views.tables.model import Column, Table, TableView, as_csv, cell
 
 __all__ = ["TABLES", "Column", "Table", "TableView", "as_csv", "cell"]
@@ -13,8 +13,10 @@ TABLES: dict[str, TableView] = {
         coverage.PER_RUN,
         coverage.WINDOW,
         coverage.TOTAL,
+        coverage.SAMPLE,
         coverage.CLASSES,
         coverage.GROUPS,
+        lists.LISTS,
         runs.RUNS,
         runs.THRESHOLDS,
         runs.DRIFT,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
 
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store.queries.records import as_row
-from ringfence.jobs.views.tables.model import Column, TableView
+from ringfence.connector.store.queries.shown_sample import coverage_bounds
+from ringfence.jobs.views.tables.model import Cells, Column, TableView
 
 KNOWN = Column("known", "known", "int", "Evaluated nodes whose class became known since.")
 COVERED = Column(
@@ -34,7 +35,7 @@ COLUMNS = (
     Column(
         "anytime bound", "anytime_low", "percent",
         "Coverage falls below it with probability at most 1 % when all is well, however often one "
-        "looks.", extra=True,
+        "looks; proved for frozen calibration, measured otherwise.", extra=True,
     ),
     Column(
         "p", "p_value", "p",
@@ -102,7 +103,7 @@ def by_name(slice_: str, title: str, name: str, empty: str) -> TableView:
     )
 
 
-def coverage_cells(row: StoredCoverage) -> dict[str, Any]:
+def coverage_cells(row: StoredCoverage) -> Cells:
     """Return a row's columns with what is computed from the counts: rates and the band as text.
 
     Naive coverage is left out where the size of the naive sets is not on record.
@@ -124,6 +125,38 @@ def coverage_cells(row: StoredCoverage) -> dict[str, Any]:
     }
 
 
+def _sample_cells(row: StoredCoverage) -> Cells:
+    low, high = coverage_bounds(row)
+    return coverage_cells(row) | {"at_least": low, "at_most": high, "over": row.name or "all runs"}
+
+
+SAMPLE = TableView(
+    "coverage-sample",
+    "Coverage of the audit sample",
+    (
+        RUN,
+        Column("over", "over", "text", "All runs with the same terms, or those of the last days."),
+        Column("sampled", "evaluated", "int", "Nodes that were drawn by a keyed hash."),
+        KNOWN,
+        Column(
+            "at least", "at_least", "percent",
+            "Coverage if every sampled node of unknown class was missed.",
+        ),
+        Column(
+            "at most", "at_most", "percent",
+            "Coverage if every sampled node of unknown class was covered.",
+        ),
+        PROMISED,
+        VERDICT,
+        *(replace(column, extra=True) for column in (SIZE, *COLUMNS[5:8])),
+        DECIDED,
+    ),
+    lambda queries: [
+        _sample_cells(row) for row in reversed(queries.coverage("sample", every_alpha=True))
+    ],
+    "No audit sample. Set [audit] sample_nodes: later runs draw one.",
+    lead=RUN_FIRST,
+)  # fmt: skip
 PER_RUN = by_slice("run", "Coverage of each run")
 WINDOW = by_slice("window", "Coverage of the last runs together")
 TOTAL = by_slice("total", "Coverage of all runs so far")

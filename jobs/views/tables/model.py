@@ -25,7 +25,10 @@ Format = Literal[
     "verdict",
     "state",
 ]
-Rows = list[dict[str, Any]]
+Cells = dict[str, Any]
+"""A row's values by the key of their column."""
+
+Rows = list[Cells]
 SMALLEST_P = 0.0001
 NUMERIC: tuple[Format, ...] = ("int", "num", "percent", "p", "threshold")
 
@@ -70,7 +73,7 @@ class Table:
 
     @property
     def first_columns(self) -> tuple[Column, ...]:
-        """The columns that are shown where nobody chose."""
+        """The columns that are shown by default."""
         return tuple(column for column in self.ordered_columns if not column.extra)
 
 

@@ -1,29 +1,31 @@
-"""Tables of model versions: what each is made of, what it came to, its shadow sets."""
+"""Tables of model versions: their data, their results, their shadow sets."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Any
 
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import ModelRecord, as_row
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.lifecycle.versions import read_versions
-from ringfence.jobs.views.tables.model import Column, Rows, TableView
+from ringfence.jobs.views.tables.model import Cells, Column, Rows, TableView
 
 
 def _version_rows(queries: ProjectQueries) -> Rows:
-    """Newest first, with what each came to so far."""
+    """Newest first, with their results so far."""
     trained = {model.version: model.trained_ns for model in queries.models()}
-    found = read_versions(queries.store, queries.project).versions
-    return [one.as_json() | {"trained_ns": trained[one.version]} for one in reversed(found)]
+    versions = read_versions(queries.store, queries.project).versions
+    return [
+        version.as_json() | {"trained_ns": trained[version.version]}
+        for version in reversed(versions)
+    ]
 
 
 def _model_rows(queries: ProjectQueries) -> Rows:
     return [_model_cells(model) for model in reversed(queries.models())]
 
 
-def _model_cells(model: ModelRecord) -> dict[str, Any]:
+def _model_cells(model: ModelRecord) -> Cells:
     return {
         **as_row(model),
         "network": model.network,
@@ -34,13 +36,17 @@ def _model_cells(model: ModelRecord) -> dict[str, Any]:
 
 
 def _shadow_rows(queries: ProjectQueries) -> Rows:
-    return [_shadow_cells(one) for one in read_shadows(queries.store, queries.project).values()]
+    return [
+        _shadow_cells(shadow) for shadow in read_shadows(queries.store, queries.project).values()
+    ]
 
 
-def _shadow_cells(one: ShadowSummary) -> dict[str, Any]:
-    found = one.coverage_difference
-    reach = "" if found is None else f"{100 * found.low:+.1f} to {100 * found.high:+.1f}"
-    return asdict(one) | {"reach": reach, "failed": one.failed or ""}
+def _shadow_cells(version: ShadowSummary) -> Cells:
+    difference = version.coverage_difference
+    reach = (
+        "" if difference is None else f"{100 * difference.low:+.1f} to {100 * difference.high:+.1f}"
+    )
+    return asdict(version) | {"reach": reach, "failed": version.failed or ""}
 
 
 VERSIONS = TableView(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from ringfence.connector.store.audit_chain.summary import describe_entry
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
-from ringfence.connector.store.trail.summary import describe_entry
 from ringfence.jobs.views.tables.model import Column, Rows, TableView
 
 
@@ -20,7 +20,7 @@ def _correction_rows(queries: ProjectQueries) -> Rows:
 
 
 def _removal_rows(queries: ProjectQueries) -> Rows:
-    return [asdict(one) for one in queries.removals()]
+    return [asdict(removal) for removal in queries.removals()]
 
 
 def _schedule_rows(queries: ProjectQueries) -> Rows:
@@ -139,7 +139,7 @@ CHAIN = TableView(
         Column("hash", "hash", "hash", "Seal over this entry and all before it.", extra=True),
         Column("entry before", "prev", "hash", "Seal of the entry before.", extra=True),
         Column("at", "at_ns", "time", "When it was written, in UTC; the first version noted none."),
-        Column("by", "actor", "text", "Command, host and process that wrote it."),
+        Column("by", "actor", "text", "Command, user, host and process that wrote it."),
     ),
     _chain_rows,
     "No entry in this time.",

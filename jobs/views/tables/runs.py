@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from ringfence.connector.records import Run
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
 from ringfence.connector.store.queries.records import as_row
-from ringfence.jobs.views.charts import score_distances
+from ringfence.jobs.lifecycle.score_drift import score_distances
 from ringfence.jobs.views.charts.comparison import compared_quantities
 from ringfence.jobs.views.tables.coverage import (
     COVERED,
@@ -20,7 +19,7 @@ from ringfence.jobs.views.tables.coverage import (
     SIZE,
     VERDICT,
 )
-from ringfence.jobs.views.tables.model import Column, Rows, TableView
+from ringfence.jobs.views.tables.model import Cells, Column, Rows, TableView
 
 OUTCOME = ("known", "coverage", "mean_size", "verdict")
 
@@ -40,7 +39,7 @@ def _outcome_rows(queries: ProjectQueries) -> Rows:
     ]
 
 
-def _run_cells(run: Run) -> dict[str, Any]:
+def _run_cells(run: Run) -> Cells:
     """The run's columns; notes and timings are JSON text, as they stand in SQL."""
     cells = {name: value for name, value in as_row(run).items() if name not in HEAVY_RUN_COLUMNS}
     return cells | {"notes": json.dumps(run.notes), "timings": dumps(run.timings)}
@@ -68,14 +67,14 @@ def _comparison_rows(queries: ProjectQueries) -> Rows:
             "seq": run.seq,
             "decided_ns": run.decided_ns,
             "quantity": name,
-            "due": one["due"],
-            "calibration": one["calibration"],
-            "distance": one["distance"],
-            "p": one["p"],
-            "state": "differs" if one["p"] < (run.shift or {})["level"] else "alike",
+            "due": quantity["due"],
+            "calibration": quantity["calibration"],
+            "distance": quantity["distance"],
+            "p": quantity["p"],
+            "state": "differs" if quantity["p"] < (run.shift or {})["level"] else "alike",
         }
         for run in reversed(queries.runs())
-        for name, one in compared_quantities(run).items()
+        for name, quantity in compared_quantities(run).items()
     ]
 
 

@@ -36,8 +36,8 @@ def fill_starts(ordered: Floats, below: int, low: float, scale: float, starts: A
     """Write the number of scores before each bucket; the first ``below`` (-inf) are in none."""
     last, filled = np.float64(len(starts) - 2), 0
     for k in range(below, len(ordered) - PADDING_SCORES):
-        own = bucket(ordered[k], low, scale, last)
-        while filled <= own:
+        current = bucket(ordered[k], low, scale, last)
+        while filled <= current:
             starts[filled] = k
             filled += 1
     starts[filled:] = len(ordered) - PADDING_SCORES
@@ -57,8 +57,8 @@ def count_in_buckets(
 
     ``first_bucket`` is where the buckets of these scores begin in ``starts``.
     """
-    own = first_bucket + bucket(score, low, scale, last)
-    k, end = starts[own], starts[own + ONE]
+    current = first_bucket + bucket(score, low, scale, last)
+    k, end = starts[current], starts[current + ONE]
     while end - k > FOUR:
         middle = (k + end) >> ONE
         if ordered[middle] <= score:
@@ -73,12 +73,12 @@ def count_in_buckets(
 
 @compiled
 def count_each(
-    scores: Floats, ordered: Floats, low: float, scale: float, starts: Array, found: Array
+    scores: Floats, ordered: Floats, low: float, scale: float, starts: Array, counts: Array
 ) -> None:
     """Write the count of each score."""
     last = np.float64(len(starts) - 2)
     for i in range(len(scores)):
-        found[i] = count_in_buckets(scores[i], ordered, low, scale, last, starts, NONE)
+        counts[i] = count_in_buckets(scores[i], ordered, low, scale, last, starts, NONE)
 
 
 @compiled
@@ -89,10 +89,10 @@ def look_up_each(
     scale: float,
     starts: Array,
     table: Floats,
-    found: Floats,
+    values: Floats,
 ) -> None:
     """Write the table's entry at the count of each score; an empty table is (k + 1) / (n + 1)."""
     last, total = np.float64(len(starts) - 2), len(ordered) - PADDING_SCORES + 1.0
     for i in range(len(scores)):
         k = count_in_buckets(scores[i], ordered, low, scale, last, starts, NONE)
-        found[i] = table[k] if len(table) else (k + 1.0) / total
+        values[i] = table[k] if len(table) else (k + 1.0) / total

@@ -17,7 +17,7 @@ def weighted_thresholds(
     rows: Array,
     test_weights: Floats,
     alpha: float,
-    found: Floats,
+    thresholds: Floats,
     unsure: Array,
 ) -> None:
     """Write the threshold of row rows[i] for test_weights[i]; rows must not fall.
@@ -49,9 +49,9 @@ def weighted_thresholds(
             else:
                 low = middle + 1
         if low == 0:
-            found[i] = -np.inf
+            thresholds[i] = -np.inf
         else:
-            found[i] = scores[row, order[low - 1]] if low <= n else np.inf
+            thresholds[i] = scores[row, order[low - 1]] if low <= n else np.inf
 
 
 @compiled

@@ -43,7 +43,7 @@ def running_sums(weights: Floats, high: Floats, low: Floats) -> None:
 
 
 @compiled
-def quotients(ranks: Array, tests: Floats, high: Floats, low: Floats, found: Floats) -> int:
+def quotients(ranks: Array, tests: Floats, high: Floats, low: Floats, p_values: Floats) -> int:
     """Write p(rank, test weight) of each row's ranks; return how many are UNSURE."""
     n, unsure = len(high) - 1, 0
     margin = (n + 16) * 2.0**-102
@@ -63,6 +63,6 @@ def quotients(ranks: Array, tests: Floats, high: Floats, low: Floats, found: Flo
                 and p + (left - error) == p
                 and part > MIN_SHARE_OF_TOTAL * total
             )
-            found[i, y] = p if sure else UNSURE
+            p_values[i, y] = p if sure else UNSURE
             unsure += 0 if sure else 1
     return unsure

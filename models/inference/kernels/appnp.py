@@ -20,13 +20,13 @@ def walk(
     width = origin.shape[1]
     stay, home = np.float32(1.0 - teleport), np.float32(teleport)
     for i in range(start, stop):
-        own = scale[i]
+        node_scale = scale[i]
         for c in range(width):
-            after[i, c] = own * before[i, c]
+            after[i, c] = node_scale * before[i, c]
         for e in range(offsets[i], offsets[i + 1]):
             j = sources[e]
             factor = scale[j]
             for c in range(width):
                 after[i, c] += factor * before[j, c]
         for c in range(width):
-            after[i, c] = stay * (own * after[i, c]) + home * origin[i, c]
+            after[i, c] = stay * (node_scale * after[i, c]) + home * origin[i, c]

@@ -1,9 +1,9 @@
-"""What changed in kept sums, compiled: which rows can take a change, and the change itself.
+"""Updates of kept sums, compiled: which rows can be updated in place, and the update itself.
 
-A kept sum has a hash of the neighbours in it, a sum of one number per neighbour: whichever way a
-list came about, it has the same hash, and neighbours that came or went can be taken out of it. So
-a row whose own relationships changed need not be gathered again where the difference of two hashes
-says who came: nodes that were not there before, and at most one of those that were.
+A kept sum has a hash of the neighbours in it, a sum of one number per neighbour: the hash does not
+depend on how a list came about, and a neighbour can be added to it or removed from it. So a row
+whose own relationships changed need not be gathered again if the difference of two hashes shows
+what changed: new nodes, and at most one node that existed before.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def _find(values: Array, low: Any, high: Any, wanted: Any) -> Any:
 
 @inlined
 def _is_listed(node: Any, known: Any, sources: Array, begin: Any, end: Any) -> Any:
-    """Whether a node that was there before is among the sources."""
+    """Whether a node that existed before is among the sources."""
     return node < known and _find(sources, begin, end, node) >= 0
 
 
 @inlined
 def _is_missing(node: Any, known: Any, sources: Array, begin: Any, end: Any) -> Any:
-    """Whether a node that was there before is not among the sources."""
+    """Whether a node that existed before is not among the sources."""
     return node < known and _find(sources, begin, end, node) < 0
 
 
@@ -60,7 +60,7 @@ def compare_lists(
 ) -> None:  # fmt: skip
     """Find how each touched row, where its sum is usable, differs from its kept list.
 
-    known: nodes from this number on were not there. ordered: hashes of all rows, ascending, that
+    known: nodes from this number on are new. ordered: hashes of all rows, ascending, that
     of rows[order[i]] at place i. partners: the place in rows of the one that came or went.
     """
     for r in range(len(rows)):
@@ -70,10 +70,10 @@ def compare_lists(
             continue
         now, then = np.uint64(0), np.uint64(0)
         for e in range(begin, end):
-            own = node_hash(sources[e])
-            now += own
+            source_hash = node_hash(sources[e])
+            now += source_hash
             if sources[e] < known:
-                then += own
+                then += source_hash
         slot = slots[rows[r]] - 1
         kept = hashes[slot]
         if then == kept:
@@ -93,7 +93,7 @@ def compare_lists(
 def find_pairs(
     offsets: Array, receivers: Array, needed: Array, senders: Array, hearing: Array
 ) -> int:
-    """Fill ``senders`` and ``hearing`` with who tells whom, where the receiver is needed.
+    """Fill ``senders`` and ``hearing`` with the pairs of sender and receiver that are needed.
 
     senders: places of the touched rows. Returns how many pairs there are.
     """
@@ -114,8 +114,8 @@ def count_exchanges(
 ) -> None:  # fmt: skip
     """Count the changes of each receiver's sum; mark those that must be gathered again.
 
-    needed, usable bool [n]: rows that must be right, rows whose kept sum is. loud: messages that no
-    kept sum may take.
+    needed, usable bool [n]: rows that must be up to date, rows whose kept sum is. loud: messages
+    too large for an exact sum.
     """
     for e in range(len(senders)):
         i = hearing[e]

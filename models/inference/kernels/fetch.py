@@ -1,8 +1,8 @@
-"""Asking for memory before it is read, compiled into loops that gather rows from everywhere.
+"""Prefetching memory before it is read, compiled into loops that gather scattered rows.
 
-A row of a large table comes from far away, and a processor that learns its place only when it needs
-it waits. Lists of neighbours say many places ahead what will be read. The instruction changes no
-number and fails nowhere: a place outside the memory is left alone.
+A row of a large table is rarely in a cache, and a processor that learns its address only when it
+needs it waits. Lists of neighbours tell in advance what will be read. The instruction changes no
+result and never fails: an address outside the memory is ignored.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from ringfence.models.compile import inlined, lowered
 
 Array = Any
 
-#: How many neighbours ahead rows are asked for.
+#: How many neighbours ahead rows are prefetched.
 AHEAD = 8
-#: Bytes that come at a time.
+#: Bytes per cache line.
 LINE_BYTES = 64
 
 
 @lowered
 def fetch(typing_context: Any, values: Any, place: Any) -> Any:
-    """Ask for the memory around ``values[place]``, of an array of one dimension."""
+    """Prefetch the memory around ``values[place]``, of an array of one dimension."""
     ir: Any = import_module("llvmlite.ir")  # without types; numba is imported by then
     cgutils: Any = import_module("numba.core.cgutils")
     types: Any = import_module("numba.core.types")
@@ -44,7 +44,7 @@ def fetch(typing_context: Any, values: Any, place: Any) -> Any:
 
 @inlined
 def fetch_row(table: Array, row: Any) -> None:
-    """Ask for a row of a table."""
+    """Prefetch a row of a table."""
     values = table[row]
     step = LINE_BYTES // values.itemsize
     for c in range(0, len(values), step):

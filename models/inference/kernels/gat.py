@@ -51,7 +51,7 @@ def gat_layer(
     for r in range(start, stop):
         most = max(most, offsets[r + 1] - offsets[r] + 1)
     energy = np.empty(most * heads, np.float32)  # of the node itself, then of its neighbours
-    own, top = np.empty(heads, np.float32), np.empty(heads, np.float32)
+    target_energy, top = np.empty(heads, np.float32), np.empty(heads, np.float32)
     total, factor = np.empty(heads, np.float32), np.empty(width, np.float32)
     mixed = np.empty(width, np.float32)
     per = width // heads
@@ -59,12 +59,12 @@ def gat_layer(
         i, begin = rows[r], offsets[r] - 1
         many = offsets[r + 1] - begin
         for h in range(heads):
-            own[h] = table[i, width + heads + h]
+            target_energy[h] = table[i, width + heads + h]
             top[h], total[h] = -np.inf, 0.0
         for q in range(many):
             row = table[i if q == 0 else sources[begin + q]]
             for h in range(heads):
-                value = _leaky(own[h] + row[width + h])
+                value = _leaky(target_energy[h] + row[width + h])
                 energy[q * heads + h] = value
                 top[h] = max(top[h], value)
         for q in range(many):

@@ -16,7 +16,7 @@ class Lists(NamedTuple):
     """Entries by node: the base, what came since, and what of the base is removed.
 
     A node's part of others and codes is ``offsets[i] .. offsets[i + 1]``, sorted by other, then
-    code. The base is asked by row, the other two by a row's place among those that have any.
+    code. The base is indexed by row, the other two by a row's place among those that have any.
     """
 
     offsets: Array
@@ -130,7 +130,7 @@ def count_neighbours(
         a, a_end = node_bounds(row, lists.offsets)
         b, b_end = part_bounds(late[r], lists.late_offsets)
         c, c_end = part_bounds(removed[r], lists.removed_offsets)
-        last, found = -1, 0
+        last, count = -1, 0
         while a < a_end or b < b_end:
             if b >= b_end or (a < a_end and others[a] <= late_others[b]):
                 other, code = others[a], codes[a]
@@ -143,9 +143,9 @@ def count_neighbours(
                 other, code = late_others[b], late_codes[b]
                 b += 1
             if other != last and other != row and (code & 1 or undirected[code >> 1]):
-                found += 1
+                count += 1
                 last = other
-        out[r] = found
+        out[r] = count
 
 
 @inlined
@@ -169,15 +169,15 @@ def pass_smaller(other: Any, code: Any, lists: Any, c: Any, end: Any) -> Any:
 def find_newest_changes(rows: Array, lists: Any, late: Array, changed: Array, out: Array) -> None:
     """Fill ``out`` with the newest change of each row and of all that touch it.
 
-    Removed entries are looked at too: they can only make a row look younger than it is, and the row
-    changed when they were removed.
+    Removed entries count too: they can only make a row look newer than it is, and the row did
+    change when they were removed.
     """
     for r in range(len(rows)):
-        found = changed[rows[r]]
+        newest = changed[rows[r]]
         low, high = node_bounds(rows[r], lists.offsets)
         for e in range(low, high):
-            found = max(found, changed[lists.others[e]])
+            newest = max(newest, changed[lists.others[e]])
         low, high = part_bounds(late[r], lists.late_offsets)
         for e in range(low, high):
-            found = max(found, changed[lists.late_others[e]])
-        out[r] = found
+            newest = max(newest, changed[lists.late_others[e]])
+        out[r] = newest

@@ -22,18 +22,18 @@ MAX_INCOMING = 1 << 20
 
 
 @inlined
-def _weighed(value: Any, own: Any, rounding_term: Any) -> Any:
+def _weighed(value: Any, node_scale: Any, rounding_term: Any) -> Any:
     """s x on the grid: adding the term rounds to it."""
-    return np.float32((np.float64(np.float32(own * value)) + rounding_term) - rounding_term)
+    return np.float32((np.float64(np.float32(node_scale * value)) + rounding_term) - rounding_term)
 
 
 @compiled
 def weigh(plain: Array, scale: Array, rounding_term: float) -> None:
     """plain_r becomes s_r plain_r on the grid: adding the term rounds to it."""
     for r in range(len(plain)):
-        own = scale[r]
+        node_scale = scale[r]
         for c in range(plain.shape[1]):
-            plain[r, c] = _weighed(plain[r, c], own, rounding_term)
+            plain[r, c] = _weighed(plain[r, c], node_scale, rounding_term)
 
 
 @released
@@ -42,11 +42,11 @@ def exchange_first(
     weights: Array, scale: Array, rounding_term: float, limit: float, known: int, first: Array,
     messages: Array, loud: Array,
 ) -> None:  # fmt: skip
-    """Put the messages of rows into ``first``; leave old and new ones there, and who is too loud.
+    """Put the messages of rows into ``first``; fill ``messages`` and ``loud``.
 
     places: where the rows' features stand. known: nodes from this number on had no message.
     messages [rows, 2 width]: the old one, then the new. loud: rows with a message above ``limit``,
-    which no kept sum may take.
+    too large for an exact sum.
     """
     width = first.shape[1]
     plain, new = np.empty(len(mean), np.float32), np.empty(width, np.float32)
@@ -73,11 +73,11 @@ def exchange_first(
 
 @inlined
 def finish_row(
-    total: Array, own: Any, bias: Array, hidden: Array, weights: Array, out: Array
+    total: Array, node_scale: Any, bias: Array, hidden: Array, weights: Array, out: Array
 ) -> None:
-    """out = relu(own total + b) W2."""
+    """out = relu(s total + b) W2."""
     for c in range(len(bias)):
-        hidden[c] = max(np.float32(own * total[c] + bias[c]), np.float32(0.0))
+        hidden[c] = max(np.float32(node_scale * total[c] + bias[c]), np.float32(0.0))
     project(hidden, weights, out)
 
 
@@ -144,15 +144,15 @@ def gcn_second(
     start: int, stop: int, rows: Array, offsets: Array, sources: Array, scale: Array,
     second: Array, bias: Array, out: Array,
 ) -> None:  # fmt: skip
-    """out_r = s_i (sum of s_j second_j + s_i second_i) + b; in float64, for hubs add up many."""
+    """out_r = s_i (sum of s_j second_j + s_i second_i) + b; in float64, since hubs add up many."""
     width = len(bias)
     total = np.empty(width, np.float64)
     last = offsets[stop]
     for r in range(start, stop):
         i = rows[r]
-        own = scale[i]
+        node_scale = scale[i]
         for c in range(width):
-            total[c] = own * second[i, c]
+            total[c] = node_scale * second[i, c]
         for e in range(offsets[r], offsets[r + 1]):
             if e + AHEAD < last:
                 fetch_row(second, sources[e + AHEAD])
@@ -161,4 +161,4 @@ def gcn_second(
             for c in range(width):
                 total[c] += factor * second[j, c]
         for c in range(width):
-            out[r, c] = own * total[c] + bias[c]
+            out[r, c] = node_scale * total[c] + bias[c]

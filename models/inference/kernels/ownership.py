@@ -1,4 +1,4 @@
-"""Who owns a row: the partition with most of its neighbours that has room, compiled."""
+"""Choice of a row's partition: the one with most of its neighbours that has room, compiled."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ringfence.models.compile import compiled
 
 Array = Any
 
-NOBODY = -1
+NO_OWNER = -1
 
 
 @compiled
@@ -30,16 +30,16 @@ def choose_owners(
         counts[:] = 0
         for e in range(offsets[r], offsets[r + 1]):
             owner = owners[sources[e]]
-            if owner != NOBODY:
+            if owner != NO_OWNER:
                 counts[owner] += 1
-        if old != NOBODY:
+        if old != NO_OWNER:
             sizes[old] -= 1
-        best = NOBODY
+        best = NO_OWNER
         for owner in range(len(sizes)):
             if sizes[owner] >= most:
                 continue
             if (
-                best == NOBODY
+                best == NO_OWNER
                 or counts[owner] > counts[best]
                 or (
                     counts[owner] == counts[best]
@@ -60,7 +60,7 @@ def count_cut(rows: Array, offsets: Array, sources: Array, owners: Array) -> int
     """Count the neighbours of all rows that another partition owns."""
     cut = 0
     for r in range(len(rows)):
-        own = owners[rows[r]]
+        row_owner = owners[rows[r]]
         for e in range(offsets[r], offsets[r + 1]):
-            cut += owners[sources[e]] != own
+            cut += owners[sources[e]] != row_owner
     return cut

@@ -15,9 +15,9 @@ Array = Any
 @released
 def sage_first(
     start: int, stop: int, rows: Array, offsets: Array, sources: Array,
-    first: Array, own: Array, bias: Array, weights: Array, second: Array,
+    first: Array, root: Array, bias: Array, weights: Array, second: Array,
 ) -> None:  # fmt: skip
-    """second_i = relu(mean of first_j + own_r + b) [W2_l | W2_r]."""
+    """second_i = relu(mean of first_j + root_r + b) [W2_l | W2_r]."""
     width = len(bias)
     total = np.empty(width, np.float32)
     for r in range(start, stop):
@@ -28,7 +28,7 @@ def sage_first(
                 total[c] += first[j, c]
         share = np.float32(1.0) / np.float32(max(offsets[r + 1] - offsets[r], 1))
         for c in range(width):
-            total[c] = max(total[c] * share + bias[c] + own[r, c], np.float32(0.0))
+            total[c] = max(total[c] * share + bias[c] + root[r, c], np.float32(0.0))
         project(total, weights, second[rows[r]])
 
 

@@ -1,4 +1,4 @@
-"""Neighbours by channel, and their sums: kept from pass to pass where the list only grew."""
+"""Neighbours by channel, and their sums: cached from pass to pass if the list only grew."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from ringfence.models.compile import released
+from ringfence.models.compile import compiled, inlined, released
+from ringfence.models.inference.kernels.gather import part_bounds
 from ringfence.models.inference.kernels.project import project
 
 Array = Any
 
 HASH_FACTOR = np.uint64(0x9E3779B185EBCA87)
-NOT_KEPT = -1
+NO_SLOT = -1
+BETWEEN = np.uint64(1 << 63)  # no entry is that large
+CODE_BITS = np.uint64(8)
 
 
 @released
@@ -43,7 +46,7 @@ def mean_rows(
 
 
 @released
-def mean_kept_rows(
+def mean_with_cached_sums(
     start: int, stop: int, offsets: Array, sources: Array, places: Array, values: Array,
     least: Array, slots: Array, counts: Array, hashes: Array, sums: Array, out: Array,
     heard: Array, gathered: Array,
@@ -64,7 +67,7 @@ def mean_kept_rows(
         at, before, mark, goes_on = first, 0, np.uint64(0), False
         if least[r] > 0:
             before, mark, goes_on = counts[slot], hashes[slot], True
-        elif slot != NOT_KEPT and 0 <= counts[slot] <= end - first:
+        elif slot != NO_SLOT and 0 <= counts[slot] <= end - first:
             for e in range(first, first + counts[slot]):
                 mark = mark * HASH_FACTOR + np.uint64(sources[e] + 1)
             goes_on = mark == hashes[slot]
@@ -81,7 +84,7 @@ def mean_kept_rows(
             for c in range(width):
                 total[c] += values[j, c]
         heard[r] = before + end - first
-        if slot != NOT_KEPT:
+        if slot != NO_SLOT:
             for e in range(at, end):
                 mark = mark * HASH_FACTOR + np.uint64(sources[e] + 1)
             counts[slot], hashes[slot] = heard[r], mark
@@ -90,3 +93,34 @@ def mean_kept_rows(
         count = max(heard[r], 1)
         for c in range(width):
             out[r, c] = total[c] / count
+
+
+@inlined
+def hash_part(
+    mark: Any, place: Any, offsets: Array, others: Array, codes: Array, least: Any
+) -> Any:
+    """Go on with a hash over one part of a row's entries, those of nodes below ``least``."""
+    at, end = part_bounds(place, offsets)
+    while at < end and others[at] < least:
+        entry = (np.uint64(others[at] + 1) << CODE_BITS) | np.uint64(codes[at])
+        mark = mark * HASH_FACTOR + entry
+        at += 1
+    return mark
+
+
+@compiled
+def hash_late_lists(lists: Any, added: Array, removed: Array, least: Array, out: Array) -> None:
+    """Fill ``out`` with a hash of the entries added to and removed from each row's base list.
+
+    With the same base two lists are the same where these are, so a long list is compared without
+    being read. added, removed: a row's places among those that have any.
+    """
+    for r in range(len(out)):
+        mark = hash_part(
+            np.uint64(0), added[r], lists.late_offsets, lists.late_others, lists.late_codes,
+            least[r],
+        )  # fmt: skip
+        out[r] = hash_part(
+            mark * HASH_FACTOR + BETWEEN, removed[r], lists.removed_offsets, lists.removed_others,
+            lists.removed_codes, least[r],
+        )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import appnp as kernels
 from ringfence.models.inference.layers.base import Float32s
 from ringfence.models.inference.layers.mlp import MLPPlan
@@ -32,7 +32,9 @@ class APPNPPlan(MLPPlan):
         """Why every pass is a full one."""
         return f"a change reaches {self.steps} hops: every step walks the whole graph"
 
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """Return z_steps of all nodes [n, classes]; `near` must hold every node, in order.
 
         z_0 = second, z_k = (1 - teleport) A z_{k-1} + teleport z_0.
@@ -46,7 +48,7 @@ class APPNPPlan(MLPPlan):
 
     def step(
         self,
-        near: Incoming,
+        near: InNeighbours,
         scale: Float32s,
         origin: Float32s,
         before: Float32s,

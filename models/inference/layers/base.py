@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.arrays import as_array
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import transform as kernels
 from ringfence.models.inference.pool import Pool
 
@@ -61,10 +61,10 @@ class InferencePlan(ABC):
         cls, weights: Mapping[str, Any], mean: Any, spread: Any, options: Mapping[str, Any]
     ) -> Self:
         """Return the plan of trained weights by name; other options than this class's are left."""
-        own = {name: options[name] for name in cls.option_names if name in options}
+        chosen = {name: options[name] for name in cls.option_names if name in options}
         arrays = {name: weight_array(value) for name, value in weights.items()}
         scaling = {"mean": weight_array(mean), "spread": weight_array(spread)}
-        return cls(**scaling, **cls.layout(arrays), **own)
+        return cls(**scaling, **cls.layout(arrays), **chosen)
 
     @staticmethod
     @abstractmethod
@@ -72,11 +72,13 @@ class InferencePlan(ABC):
         """Return the network's weights by the names of this class's fields."""
 
     @abstractmethod
-    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+    def second_rows(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
         """Compute the first layer at `near.rows` and put it, times `onward`, into `second`."""
 
     @abstractmethod
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """Return the second layer at `near.rows`, [rows, classes]; all rows if one reaches all."""
 
     @property
@@ -95,8 +97,13 @@ class InferencePlan(ABC):
         return len(self.out_bias)
 
     @property
+    def steps(self) -> int:
+        """How many times the second layer is computed: one after another if it walks."""
+        return 1
+
+    @property
     def reach(self) -> str:
-        """Why every pass is a full one, where a change reaches everyone."""
+        """Why every pass is a full one, if a change reaches all nodes."""
         return ""
 
     def transform(self, features: Float32s, weights: Float32s) -> Float32s:
@@ -110,12 +117,12 @@ class InferencePlan(ABC):
         """Return the rows of the first table for nodes with these features [n, first width]."""
         return self.transform(features, self.into)
 
-    def second(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+    def second(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
         """Compute the first layer at `near.rows`, so many at a time that scratch stays small."""
         for at in range(0, len(near.rows), HIDDEN_ROWS):
             rows = near.rows[at : at + HIDDEN_ROWS]
             offsets = near.offsets[at : at + len(rows) + 1]
-            self.second_rows(Incoming(rows, offsets, near.sources), features, tables, pool)
+            self.second_rows(InNeighbours(rows, offsets, near.sources), features, tables, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +153,7 @@ class MessagePlan(InferencePlan):
         return 2.0**33 * self.grid
 
     def exceeds_exact_range(self, messages: Float32s) -> NDArray[np.bool_]:
-        """Which rows hold a message that no kept sum may take [n]."""
+        """Which rows hold a message too large for an exact sum [n]."""
         return np.asarray(~(np.abs(messages).max(axis=1, initial=0) <= self.exact_range))
 
 

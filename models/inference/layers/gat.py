@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import gat as kernels
 from ringfence.models.inference.layers.base import Float32s, InferencePlan, weight_array
 from ringfence.models.inference.pool import Pool
@@ -36,14 +36,16 @@ class GATPlan(InferencePlan):
             "out_bias": weights["conv2.bias"],
         }
 
-    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+    def second_rows(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = elu(attention over first_j + b) [W2 | W2 . att_src | W2 . att_dst]."""
         hidden = np.empty((len(near.rows), len(self.bias)), np.float32)
         heads = (len(self.bias), self.heads, self.bias, hidden)
         pool(kernels.gat_layer, near.offsets, *near.arrays(), tables.first, *heads)
         pool(kernels.gat_project, near.offsets, near.rows, hidden, self.onward, tables.second)
 
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """out_i = attention over second_j + b, with one head."""
         out = np.empty((len(near.rows), self.classes), np.float32)
         head = (self.classes, 1, self.out_bias, out)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import gcn as kernels
 from ringfence.models.inference.layers.base import Float32s, MessagePlan, weight_array
 from ringfence.models.inference.pool import Pool
@@ -35,7 +35,7 @@ class GCNPlan(MessagePlan):
             "out_bias": weights["conv2.bias"],
         }
 
-    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+    def second_rows(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = relu(s_i (sum of first_j + first_i) + b) W2; sums are kept in slots."""
         pool(
             kernels.gcn_first, near.offsets, *near.arrays(), tables.scale, tables.first,
@@ -43,7 +43,9 @@ class GCNPlan(MessagePlan):
             self.exact_range,
         )  # fmt: skip
 
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """out_i = s_i (sum of s_j second_j + s_i second_i) + b."""
         out = np.empty((len(near.rows), self.classes), np.float32)
         pool(kernels.gcn_second, near.offsets, *near.arrays(), scale, second, self.out_bias, out)

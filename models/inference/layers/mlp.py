@@ -1,4 +1,4 @@
-"""Inference layers of `networks.mlp`: features alone, so a row is computed once."""
+"""Inference layers of `networks.mlp`: only features, so a row is computed once."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import transform as kernels
 from ringfence.models.inference.layers.base import Float32s, InferencePlan, weight_array
 from ringfence.models.inference.pool import Pool
@@ -35,7 +35,7 @@ class MLPPlan(InferencePlan):
             "out_bias": weights["lin2.bias"],
         }
 
-    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
+    def second_rows(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
         """second_i = relu(x_i W1 + b1) W2 + b2."""
         hidden = self.transform(features[near.rows], self.into) + self.bias
         np.maximum(hidden, 0, out=hidden)
@@ -43,6 +43,8 @@ class MLPPlan(InferencePlan):
         kernels.multiply_rows(0, len(hidden), hidden, self.onward, out)
         tables.second[near.rows] = out + self.out_bias
 
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """out_i = second_i."""
         return np.asarray(second[near.rows])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ringfence.models.inference.graph import Incoming
+from ringfence.models.inference.graph import InNeighbours
 from ringfence.models.inference.kernels import sage as kernels
 from ringfence.models.inference.layers.base import Float32s, InferencePlan, weight_array
 from ringfence.models.inference.pool import Pool
@@ -21,9 +21,9 @@ __all__ = ["SAGEPlan"]
 
 @dataclass(frozen=True, slots=True)
 class SAGEPlan(InferencePlan):
-    """Two layers of means; own [d, hidden]: weights of a node's own features."""
+    """Two layers of means; root [d, hidden]: weights of a node's own features."""
 
-    own: Float32s
+    root: Float32s
 
     @staticmethod
     def layout(weights: Mapping[str, Float32s]) -> dict[str, Any]:
@@ -31,21 +31,23 @@ class SAGEPlan(InferencePlan):
         both = [weights["conv2.lin_l.weight"].T, weights["conv2.lin_r.weight"].T]
         return {
             "into": weight_array(weights["conv1.lin_l.weight"].T),
-            "own": weight_array(weights["conv1.lin_r.weight"].T),
+            "root": weight_array(weights["conv1.lin_r.weight"].T),
             "bias": weights["conv1.lin_l.bias"],
             "onward": np.concatenate(both, axis=1),
             "out_bias": weights["conv2.lin_l.bias"],
         }
 
-    def second_rows(self, near: Incoming, features: Any, tables: Tables, pool: Pool) -> None:
-        """second_i = relu(mean of first_j + x_i own + b) [W2_l | W2_r]."""
-        own = self.transform(features[near.rows], self.own)
+    def second_rows(self, near: InNeighbours, features: Any, tables: Tables, pool: Pool) -> None:
+        """second_i = relu(mean of first_j + x_i root + b) [W2_l | W2_r]."""
+        root = self.transform(features[near.rows], self.root)
         pool(
-            kernels.sage_first, near.offsets, *near.arrays(), tables.first, own,
+            kernels.sage_first, near.offsets, *near.arrays(), tables.first, root,
             self.bias, self.onward, tables.second,
         )  # fmt: skip
 
-    def outputs(self, near: Incoming, scale: Float32s, second: Float32s, pool: Pool) -> Float32s:
+    def outputs(
+        self, near: InNeighbours, scale: Float32s, second: Float32s, pool: Pool
+    ) -> Float32s:
         """out_i = mean of the left half of second_j + b + the right half of second_i."""
         out = np.empty((len(near.rows), self.classes), np.float32)
         pool(kernels.sage_second, near.offsets, *near.arrays(), second, self.out_bias, out)

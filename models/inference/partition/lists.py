@@ -5,12 +5,14 @@ A row is known here by its place among the owned rows, a neighbour by its number
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import Incoming, find_places
+from ringfence.models.inference.graph import InNeighbours, find_places
 
 __all__ = ["OwnedLists"]
 
@@ -34,8 +36,19 @@ class OwnedLists:
     late_offsets: Ints = field(default_factory=lambda: np.zeros(1, np.int64))
     late_sources: Numbers = field(default_factory=lambda: np.empty(0, np.int32))
 
+    def arrays(self, front: str = "") -> dict[str, NDArray[Any]]:
+        """Return the columns by name, with `front` before each name."""
+        return {front + column.name: getattr(self, column.name) for column in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], front: str = "") -> Self:
+        """Return lists of these columns; the base is not copied, the late lists are."""
+        base, late = ("offsets", "sources"), ("late_rows", "late_offsets", "late_sources")
+        return cls(*(arrays[front + name] for name in base),
+                   *(arrays[front + name].copy() for name in late))  # fmt: skip
+
     def replace(self, rows: Ints, offsets: Ints, sources: Numbers) -> bool:
-        """Take other lists for some rows, which ascend; True where a merge would pay now.
+        """Replace the lists of some rows, which ascend; return True if a merge would pay now.
 
         >>> lists = OwnedLists()
         >>> lists.replace(np.array([0, 1]), np.array([0, 1, 3]), np.array([7, 2, 5], np.int32))
@@ -68,23 +81,23 @@ class OwnedLists:
     def merged(self, owned: int) -> tuple[Ints, Numbers]:
         """Return offsets and sources of one base that holds the late lists, for `owned` rows.
 
-        Some rows at a time, so that no more than the result stands beside the lists.
+        Some rows at a time, so that only the result takes additional memory.
         """
         offsets = np.zeros(owned + 1, np.int64)
         parts = [np.empty(0, np.int32)]
         for start in range(0, owned, ROWS_AT_ONCE):
-            found = self.take(np.arange(start, min(start + ROWS_AT_ONCE, owned)))
-            offsets[start + 1 : start + 1 + len(found.rows)] = offsets[start] + found.offsets[1:]
-            parts.append(found.sources)
+            near = self.take(np.arange(start, min(start + ROWS_AT_ONCE, owned)))
+            offsets[start + 1 : start + 1 + len(near.rows)] = offsets[start] + near.offsets[1:]
+            parts.append(near.sources)
         return offsets, np.concatenate(parts)
 
     def rest_on(self, offsets: Ints, sources: Numbers) -> None:
-        """Have this base and nothing beside it."""
+        """Use this base, without late lists."""
         self.offsets, self.sources = offsets, sources
         self.late_rows, self.late_offsets = np.empty(0, np.int64), np.zeros(1, np.int64)
         self.late_sources = np.empty(0, np.int32)
 
-    def take(self, rows: Ints) -> Incoming:
+    def take(self, rows: Ints) -> InNeighbours:
         """Return the lists of some rows; one that has none yet is empty."""
         wanted = np.ascontiguousarray(rows, np.int64)
         in_base = wanted < len(self.offsets) - 1
@@ -96,16 +109,16 @@ class OwnedLists:
         late = places >= 0
         if not late.any():
             offsets, at = _spread(starts, counts)
-            return Incoming(wanted, offsets, self.sources[at])
-        own = places[late]
-        counts[late] = self.late_offsets[own + 1] - self.late_offsets[own]
-        starts[late] = self.late_offsets[own]
+            return InNeighbours(wanted, offsets, self.sources[at])
+        in_late = places[late]
+        counts[late] = self.late_offsets[in_late + 1] - self.late_offsets[in_late]
+        starts[late] = self.late_offsets[in_late]
         offsets, at = _spread(starts, counts)
         from_late = np.repeat(late, counts)
-        found = np.empty(len(at), np.int32)
-        found[~from_late] = self.sources[at[~from_late]]
-        found[from_late] = self.late_sources[at[from_late]]
-        return Incoming(wanted, offsets, found)
+        sources = np.empty(len(at), np.int32)
+        sources[~from_late] = self.sources[at[~from_late]]
+        sources[from_late] = self.late_sources[at[from_late]]
+        return InNeighbours(wanted, offsets, sources)
 
 
 def _picked(offsets: Ints, sources: Numbers, rows: Ints) -> tuple[Ints, Numbers]:

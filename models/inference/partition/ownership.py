@@ -1,4 +1,4 @@
-"""Who owns which row: chosen so that few neighbours lie elsewhere, and kept as the graph grows."""
+"""Assignment of rows to partitions: few neighbours lie elsewhere, and owners stay as it grows."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.models.inference.graph import Incoming, InferenceGraph, incoming
-from ringfence.models.inference.kernels.ownership import NOBODY, choose_owners, count_cut
+from ringfence.models.inference.graph import InferenceGraph, InNeighbours, in_neighbours
+from ringfence.models.inference.kernels.ownership import NO_OWNER, choose_owners, count_cut
 
 __all__ = ["Cut", "divide", "extend", "measure_cut"]
 
@@ -39,7 +39,7 @@ class Cut:
 
     @property
     def balance(self) -> float:
-        """Rows of the largest partition beside an equal part; 1 is even."""
+        """Rows of the largest partition over an equal share; 1 is even."""
         return max(self.rows) * len(self.rows) / max(sum(self.rows), 1)
 
 
@@ -73,7 +73,7 @@ def extend(graph: InferenceGraph, owners: Owners, parts: int) -> Owners:
     [0, 0, 1, 1, 0, 0]
     """
     known = len(owners)
-    grown = np.full(graph.size, NOBODY, np.int16)
+    grown = np.full(graph.size, NO_OWNER, np.int16)
     grown[:known] = owners
     sizes = np.bincount(owners, minlength=parts).astype(np.int64)
     _improve(graph, np.arange(known, graph.size), grown, sizes)
@@ -84,15 +84,15 @@ def measure_cut(graph: InferenceGraph, owners: Owners, parts: int) -> Cut:
     """Return what a division of the graph costs."""
     rows, entries, halo, cut = [], [], [], 0
     for part in range(parts):
-        own = np.flatnonzero(owners == part)
+        owned = np.flatnonzero(owners == part)
         marks = np.zeros(graph.size, np.bool_)
         held = 0
-        for near in _blocks(graph, own):
+        for near in _blocks(graph, owned):
             marks[near.sources] = True
             held += len(near.sources)
             cut += int(count_cut(*near.arrays(), owners))
-        marks[own] = False
-        rows.append(len(own))
+        marks[owned] = False
+        rows.append(len(owned))
         entries.append(held)
         halo.append(int(np.count_nonzero(marks)))
     return Cut(tuple(rows), tuple(entries), tuple(halo), cut)
@@ -107,6 +107,6 @@ def _improve(
     )
 
 
-def _blocks(graph: InferenceGraph, rows: NDArray[np.int64]) -> Iterator[Incoming]:
+def _blocks(graph: InferenceGraph, rows: NDArray[np.int64]) -> Iterator[InNeighbours]:
     for start in range(0, len(rows), ROWS_AT_ONCE):
-        yield incoming(graph, rows[start : start + ROWS_AT_ONCE])
+        yield in_neighbours(graph, rows[start : start + ROWS_AT_ONCE])

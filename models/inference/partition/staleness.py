@@ -1,4 +1,4 @@
-"""What must be made again in a partitioned pass: from the graph's versions, without any table."""
+"""What a partitioned pass must recompute, just from the graph's versions, without any table."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ringfence.models.inference.changes import stamp_altered
 from ringfence.models.inference.graph import (
     InferenceGraph,
-    incoming,
+    in_neighbours,
     newest_change,
     receivers,
 )
@@ -38,15 +38,15 @@ def rows_around(plan: InferencePlan, graph: InferenceGraph, wanted: Ints) -> NDA
     marks[wanted] = True
     if plan.first_width:
         for start in range(0, len(wanted), ROWS_AT_ONCE):
-            marks[incoming(graph, wanted[start : start + ROWS_AT_ONCE]).sources] = True
+            marks[in_neighbours(graph, wanted[start : start + ROWS_AT_ONCE]).sources] = True
     return marks
 
 
 def newest_inputs(plan: InferencePlan, graph: InferenceGraph, rows: Ints) -> Ints:
     """Return the version at which something that goes into the first layer at `rows` changed [n].
 
-    A row that was computed at that version or later is right. GCN: a neighbour's number of
-    relationships counts too, for it scales its messages.
+    A row that was computed at that version or later is up to date. GCN: a neighbour's number of
+    relationships counts too, since it scales its messages.
     """
     altered, at = graph.altered.rows, graph.altered.versions
     if not plan.first_width:

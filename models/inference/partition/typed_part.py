@@ -8,18 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.inference.graph import InferenceGraph
+from ringfence.models.inference.partition.base import Part, PartUpdate
 from ringfence.models.inference.partition.lists import OwnedLists
-from ringfence.models.inference.partition.part import Allocate
 from ringfence.models.inference.pool import Pool
-from ringfence.models.inference.state import NEVER_COMPUTED
-from ringfence.models.inference.typed.forward import compute_layer
-from ringfence.models.inference.typed.graph import typed_graph
-from ringfence.models.inference.typed.plan import TypedPlan
+from ringfence.models.inference.several_labels.forward import compute_layer
+from ringfence.models.inference.several_labels.graph import typed_graph
+from ringfence.models.inference.several_labels.plan import TypedPlan
+from ringfence.models.schema import CLASSIFIED
 
 __all__ = ["LabelledRows", "TypedPart", "TypedUpdate"]
 
@@ -30,30 +31,17 @@ Values = Mapping[int, Float32s]
 
 
 @dataclass(frozen=True, slots=True)
-class TypedUpdate:
-    """What changed at rows of one partition, all by their numbers in the whole graph.
+class TypedUpdate(PartUpdate):
+    """What changed: labels of nodes that joined, entries of `rows`, encoded columns by label.
 
-    owners, labels: of nodes that joined since `nodes` were known · rows with offsets, others and
-    codes: entries that are new or other than before, sorted by other and code · encoded: by label,
-    rows with other columns and their numbers.
+    others, codes: the entries, sorted by other end and code · encoded: rows whose columns are new
+    or other than before, and their numbers.
     """
 
-    version: int
-    nodes: int
-    owners: NDArray[np.int16]
     labels: NDArray[np.uint8]
-    rows: Ints
-    offsets: Ints
     others: NDArray[np.int32]
     codes: NDArray[np.uint8]
     encoded: Mapping[int, tuple[Ints, Float32s]]
-
-    @property
-    def bytes(self) -> int:
-        """How much of it goes to the partition."""
-        plain = (self.owners, self.labels, self.rows, self.offsets, self.others, self.codes)
-        wide = [one for pair in self.encoded.values() for one in pair]
-        return sum(int(one.nbytes) for one in (*plain, *wide))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,35 +67,29 @@ class LabelledRows:
         at = np.searchsorted(self.rows, wanted)
         if len(wanted) and not (at[-1] < len(self.rows) and (self.rows[at] == wanted).all()):
             raise ValueError("some of these rows are not here")
-        labels, found = self.labels[at], {}
+        labels, values = self.labels[at], {}
         for label in np.unique(labels).tolist():
             places = np.cumsum(self.labels == label) - 1
-            found[label] = np.ascontiguousarray(self.arrays[label][places[at[labels == label]]])
-        return found
+            values[label] = np.ascontiguousarray(self.arrays[label][places[at[labels == label]]])
+        return values
 
 
 @dataclass(slots=True)
-class TypedPart:
-    """Owned rows ascend by their number in the whole graph; new ones are the highest.
+class TypedPart(Part[TypedPlan]):
+    """Entries and encoded columns of owned rows; no layer's rows are kept from pass to pass.
 
-    others, codes: the entries of each owned row · encoded: by label, columns of the owned rows ·
-    inputs: by layer, what it is given of owned rows; the first gets the encoded columns.
+    labels uint8 [n]: of all rows · others, codes: the entries of each owned row · inputs: by layer,
+    what it reads of owned rows; the first reads the encoded columns · wanted: rows at which the
+    current layer is computed; known: these and their neighbours; near: the entries among them.
     """
 
-    number: int
-    plan: TypedPlan
-    allocate: Allocate
-    rows: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    owners: NDArray[np.int16] = field(default_factory=lambda: np.empty(0, np.int16))
     labels: NDArray[np.uint8] = field(default_factory=lambda: np.empty(0, np.uint8))
     others: OwnedLists = field(default_factory=OwnedLists)
     codes: OwnedLists = field(default_factory=OwnedLists)
-    version: int = NEVER_COMPUTED
     inputs: dict[int, LabelledRows] = field(default_factory=dict)
     wanted: Ints = field(default_factory=lambda: np.empty(0, np.int64))
     near: InferenceGraph | None = None
     known: Ints = field(default_factory=lambda: np.empty(0, np.int64))
-    halo: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def encoded(self, label: int) -> Float32s:
         """Columns of the owned rows of a label."""
@@ -115,14 +97,10 @@ class TypedPart:
         return self.allocate(f"encoded.{label}", (rows, self.plan.widths[label]), np.float32)
 
     def update(self, update: TypedUpdate) -> None:
-        """Take changes in."""
-        if update.nodes != len(self.owners):
-            raise ValueError(f"{len(self.owners)} nodes are known here, not {update.nodes}")
-        self.owners = np.concatenate([self.owners, update.owners])
+        """Apply changes."""
+        self.join(update)
         self.labels = np.concatenate([self.labels, update.labels])
-        joined = np.flatnonzero(update.owners == self.number) + update.nodes
-        self.rows = np.concatenate([self.rows, joined])
-        places = self._places_of(update.rows)
+        places = self.places_of(update.rows)
         for lists, values in ((self.others, update.others), (self.codes, update.codes)):
             if lists.replace(places, update.offsets, values.astype(np.int32)):
                 lists.rest_on(*lists.merged(len(self.rows)))
@@ -133,87 +111,101 @@ class TypedPart:
         self.version = update.version
         self.inputs = {}
 
-    def needs(self, number: int, rows: Ints, parts: int) -> list[Ints]:
-        """Return the rows of others that a layer at some owned rows reads, by their owner."""
-        self.wanted, near = rows, self.others.take(self._places_of(rows))
+    def needs(self, layer: int, rows: Ints | None = None, newest: Ints | None = None) -> None:
+        """Choose the rows at which a layer is computed, and find its halo."""
+        self.wanted = np.array(self.rows if rows is None else rows)
+        near = self.others.take(self.places_of(self.wanted))
         codes = self.codes.take(near.rows).sources
-        heard = np.isin(codes, self._codes_heard(number))
+        heard = np.isin(codes, self._codes_heard(layer))
         before = np.concatenate([[0], np.cumsum(heard)])
         counts = before[near.offsets[1:]] - before[near.offsets[:-1]]
         sources = near.sources[heard].astype(np.int64)
-        self.known = np.union1d(rows, sources)
-        self.near = self._local_graph(rows, counts, sources, codes[heard].astype(np.uint8))
-        by = self.owners[self.known]
-        self.halo = self.known[by != self.number]
-        return [
-            self.halo[self.owners[self.halo] == owner] if owner != self.number else rows[:0]
-            for owner in range(parts)
-        ]
+        self.known = np.union1d(self.wanted, sources)
+        self.near = self._local_graph(counts, sources, codes[heard].astype(np.uint8))
+        self.halo = self.known[self.owners[self.known] != self.number]
 
-    def give(self, number: int, rows: Ints) -> dict[int, Float32s]:
-        """Return what a layer is given of some owned rows, by label."""
-        return self._inputs(number).take(rows)
+    def give(self, layer: int, rows: Ints) -> dict[int, Float32s]:
+        """Return what a layer reads of some owned rows, by label."""
+        return self._inputs(layer).take(rows)
 
-    def compute(self, number: int, given: Sequence[Values], pool: Pool) -> int:
-        """Compute a layer at the rows that it was asked for; return how many."""
+    def compute(self, layer: int, given: Sequence[Values | None], pool: Pool) -> int:
+        """Compute a layer at the wanted rows; return how many."""
         if self.near is None:
-            raise ValueError("a layer is computed after its needs were told")
+            raise ValueError("call needs() before compute()")
         graph = typed_graph(self.near, self.plan.schema, self.labels[self.known])
-        inputs = self._known_inputs(number, given)
+        inputs = self._known_inputs(layer, given)
         at = np.searchsorted(self.known, self.wanted)
-        labels, found = self.labels[self.wanted], {}
+        labels, values = self.labels[self.wanted], {}
         for label in np.unique(labels).tolist():
-            found[label] = compute_layer(
-                self.plan, graph, number, label, at[labels == label], inputs, pool
+            values[label] = compute_layer(
+                self.plan, graph, layer, label, at[labels == label], inputs, pool
             )
-        self.inputs[number + 1] = LabelledRows(self.wanted, labels, found)
+        self.inputs[layer + 1] = LabelledRows(self.wanted, labels, values)
         self.near = None
         return len(self.wanted)
 
-    def outputs(self, rows: Ints, label: int) -> Float32s:
+    def outputs(self, rows: Ints) -> Float32s:
         """Return what the last layer gave at some owned rows of the classified label."""
         nothing = np.empty((0, self.plan.classes), np.float32)
-        return self._inputs(len(self.plan.layers)).take(rows).get(label, nothing)
+        return self._inputs(len(self.plan.layers)).take(rows).get(CLASSIFIED, nothing)
 
-    def _inputs(self, number: int) -> LabelledRows:
-        if number == 0 and 0 not in self.inputs:
+    def forget_pass(self) -> None:
+        """Drop the rows of all layers."""
+        self.inputs = {}
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return owned rows, labels, entries and encoded columns by name."""
+        labels = range(len(self.plan.schema.labels))
+        return {
+            "rows": self.rows, "owners": self.owners, "labels": self.labels,
+            **self.others.arrays("others."), **self.codes.arrays("codes."),
+            **{f"encoded.{label}": self.encoded(label) for label in labels},
+        }  # fmt: skip
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], version: int) -> None:
+        """Go on with these arrays; encoded columns are mapped by their names when they are read."""
+        self.rows, self.owners = arrays["rows"].copy(), arrays["owners"].copy()
+        self.labels, self.version = arrays["labels"].copy(), version
+        self.others = OwnedLists.from_arrays(arrays, "others.")
+        self.codes = OwnedLists.from_arrays(arrays, "codes.")
+
+    def _inputs(self, layer: int) -> LabelledRows:
+        if layer == 0 and 0 not in self.inputs:
             arrays = {label: self.encoded(label) for label in range(len(self.plan.schema.labels))}
             self.inputs[0] = LabelledRows(self.rows, self.labels[self.rows], arrays)
-        return self.inputs[number]
+        return self.inputs[layer]
 
-    def _known_inputs(self, number: int, given: Sequence[Values]) -> dict[int, Float32s]:
-        """By label, what a layer is given of all known rows, in their order."""
-        own = self.known[self.owners[self.known] == self.number]
-        pieces: list[tuple[Ints, Values]] = [(own, self._inputs(number).take(own))]
-        by = self.owners[self.halo]
-        pieces += [(self.halo[by == owner], values) for owner, values in enumerate(given)]
-        found: dict[int, Float32s] = {}
+    def _known_inputs(self, layer: int, given: Sequence[Values | None]) -> dict[int, Float32s]:
+        """By label, what a layer reads of all known rows, in their order."""
+        owned = self.known[self.owners[self.known] == self.number]
+        pieces: list[tuple[Ints, Values]] = [(owned, self._inputs(layer).take(owned))]
+        for values, places in zip(given, self.halo_places(len(given)), strict=True):
+            pieces.append((self.halo[places], values or {}))
+        inputs: dict[int, Float32s] = {}
         for label in range(len(self.plan.schema.labels)):
-            mine = self.known[self.labels[self.known] == label]
-            found[label] = np.zeros((len(mine), self._width(number, label)), np.float32)
+            known = self.known[self.labels[self.known] == label]
+            inputs[label] = np.zeros((len(known), self._width(layer, label)), np.float32)
             for rows, values in pieces:
                 if label in values:
-                    at = np.searchsorted(mine, rows[self.labels[rows] == label])
-                    found[label][at] = values[label]
-        return found
+                    at = np.searchsorted(known, rows[self.labels[rows] == label])
+                    inputs[label][at] = values[label]
+        return inputs
 
-    def _width(self, number: int, label: int) -> int:
-        if number == 0:
+    def _width(self, layer: int, label: int) -> int:
+        if layer == 0:
             return self.plan.widths[label]
-        biases = self.plan.layers[number - 1].biases
+        biases = self.plan.layers[layer - 1].biases
         return len(biases[label]) if label in biases else 0
 
-    def _codes_heard(self, number: int) -> list[int]:
+    def _codes_heard(self, layer: int) -> list[int]:
         channels = self.plan.schema.channels
-        return [code for at in self.plan.layers[number].channels for code in channels[at].codes]
+        return [code for at in self.plan.layers[layer].channels for code in channels[at].codes]
 
-    def _local_graph(
-        self, rows: Ints, counts: Ints, sources: Ints, codes: NDArray[np.uint8]
-    ) -> InferenceGraph:
-        """The entries of some rows among the known ones, numbered as these stand."""
+    def _local_graph(self, counts: Ints, sources: Ints, codes: NDArray[np.uint8]) -> InferenceGraph:
+        """The entries of the wanted rows among the known ones, numbered as these stand."""
         size = len(self.known)
         lengths = np.zeros(size + 1, np.int64)
-        lengths[np.searchsorted(self.known, rows) + 1] = counts
+        lengths[np.searchsorted(self.known, self.wanted) + 1] = counts
         nobody, nothing = np.empty(0, np.int64), np.zeros(1, np.int64)
         types = len(self.plan.schema.relations)
         return InferenceGraph(
@@ -221,11 +213,3 @@ class TypedPart:
             nobody, nothing, np.empty(0, np.int32), np.empty(0, np.uint8),
             size, np.zeros(types, np.bool_), np.zeros(size, np.int64), 0,
         )  # fmt: skip
-
-    def _places_of(self, rows: Ints) -> Ints:
-        places = np.searchsorted(self.rows, rows)
-        if len(rows) and not (
-            places[-1] < len(self.rows) and np.array_equal(self.rows[places], rows)
-        ):
-            raise ValueError(f"partition {self.number} does not own all of these rows")
-        return places

@@ -110,7 +110,7 @@ def cost_levels(
 
 @released
 def adaptive_scores(
-    given: Array, u: Floats, penalties: Floats, network: Array, rows: int, found: Floats
+    given: Array, u: Floats, penalties: Floats, network: Array, rows: int, scores: Floats
 ) -> int:
     """Write the scores of all classes; return the number of rows that are no probabilities."""
     flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
@@ -125,20 +125,26 @@ def adaptive_scores(
         bad += count_bad(block, rho, size, classes, height)
         for y in range(classes):
             for b in range(size):
-                found[first + b, place[y * height + b]] = -costs[y * height + b]
+                scores[first + b, place[y * height + b]] = -costs[y * height + b]
     return bad
 
 
 @compiled
 def sum_above(
-    block: Array, at: Any, own: Array, total: Floats, rho: Floats, larger: Array, size: Any
+    block: Array,
+    at: Any,
+    chosen_values: Array,
+    total: Floats,
+    rho: Floats,
+    larger: Array,
+    size: Any,
 ) -> None:
-    """Add this level's values, and once more those above each node's own one; count these."""
+    """Add this level's values to the total, and those above the chosen ones to rho; count these."""
     for b in range(size):
         value = np.float64(block[at + b])
         total[b] += value
-        rho[b] += value if block[at + b] > own[b] else 0.0
-        larger[b] += 1 if block[at + b] > own[b] else 0
+        rho[b] += value if block[at + b] > chosen_values[b] else 0.0
+        larger[b] += 1 if block[at + b] > chosen_values[b] else 0
 
 
 @compiled
@@ -149,11 +155,11 @@ def adaptive_true(
     penalties: Floats,
     network: Array,
     rows: int,
-    found: Floats,
+    scores: Floats,
 ) -> int:
-    """Write the score of one class per node; the rest as adaptive_scores."""
+    """Write the score of one class per node; return as adaptive_scores does."""
     flat, block = given.reshape(-1), np.empty(given.shape[1] * rows, given.dtype)
-    own, total = np.empty(rows, given.dtype), np.empty(rows)
+    chosen_values, total = np.empty(rows, given.dtype), np.empty(rows)
     rho, larger, bad = np.empty(rows), np.empty(rows, np.int64), 0
     classes, height = Offset(given.shape[1]), Offset(rows)
     for begin in range(0, len(given), rows):
@@ -161,12 +167,12 @@ def adaptive_true(
         turn(flat, first, size, classes, height, block)
         sort(block, network, size, height)
         for b in range(size):
-            own[b] = given[first + b, chosen[first + b]]
+            chosen_values[b] = given[first + b, chosen[first + b]]
             total[b], rho[b], larger[b] = 0.0, 0.0, 0
         for y in range(classes):
-            sum_above(block, y * height, own, total, rho, larger, size)
+            sum_above(block, y * height, chosen_values, total, rho, larger, size)
         bad += count_bad(block, total, size, classes, height)
         for b in range(size):
-            cost = rho[b] + u[first + b] * np.float64(own[b]) + penalties[larger[b]]
-            found[first + b] = -cost
+            cost = rho[b] + u[first + b] * np.float64(chosen_values[b]) + penalties[larger[b]]
+            scores[first + b] = -cost
     return bad

@@ -1,4 +1,4 @@
-"""Means of the neighbours' scores, compiled; sums of whole numbers, so their order is no matter."""
+"""Means of the neighbours' scores, compiled; sums of whole numbers are exact in any order."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def diffuse(
     width, units_per_one = scores.shape[1], 1.0 / unit
     whole, rest = np.empty(width, np.int64), np.empty(width, np.int64)
     for i in range(start, stop):
-        own = scores[places[i]]
+        node_scores = scores[places[i]]
         count = offsets[i + 1] - offsets[i]
         if count == 0:
-            out[i] = own
+            out[i] = node_scores
             continue
         whole[:] = 0
         rest[:] = 0
@@ -44,4 +44,4 @@ def diffuse(
                 rest[c] += np.int64(np.rint((units - floor) / FINE))
         for c in range(width):
             mean = (np.float64(whole[c]) + np.float64(rest[c]) * FINE) * unit / count
-            out[i, c] = (1.0 - diffusion) * own[c] + diffusion * mean
+            out[i, c] = (1.0 - diffusion) * node_scores[c] + diffusion * mean

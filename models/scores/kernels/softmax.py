@@ -90,7 +90,7 @@ def divide_by_sums(values: Floats, plan: Array, top: Floats) -> None:
 
 @released
 def sum_entropies(probabilities: Floats, logs: Floats, plan: Array, entropy: Floats) -> None:
-    """Write minus the sum of p log p of each row; the logarithms are lost."""
+    """Write minus the sum of p log p of each row; overwrites the logarithms."""
     waiting = np.empty(MAX_DEPTH)
     for i in range(len(logs)):
         for y in range(logs.shape[1]):

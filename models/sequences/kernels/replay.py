@@ -3,7 +3,7 @@
 For node u with degree d (loop not counted), r = 1 / sqrt(d + 1) and z = x W1,
 
     sums_u   = sum over neighbours w of r_w z_w                         kept up to date by deltas
-    folded_u = relu(r_u (sums_u + r_u z_u) + b1) W2                     only when somebody asks
+    folded_u = relu(r_u (sums_u + r_u z_u) + b1) W2                     computed on demand
     logits_v = r_v (sum over neighbours u of r_u folded_u + r_v folded_v) + b2
 
 A new edge changes the degrees of its two ends, so it changes the sums of their neighbours and no

@@ -13,17 +13,20 @@ from hypothesis import strategies as st
 from ringfence.connector.mirror import (
     FILE,
     UNKNOWN,
+    NodeBlock,
+    RelationshipBlock,
     adjacency,
     compact,
     create,
+    exists,
     is_compaction_due,
     load,
     save,
 )
 from ringfence.connector.mirror import compaction as compaction_module
 from ringfence.connector.mirror import key_index as key_module
-from ringfence.connector.neo4j.read.columns import NodeBlock
-from ringfence.connector.neo4j.read.incremental import RelationshipBlock
+from ringfence.connector.mirror import table as table_module
+from ringfence.connector.mirror.files import FORMAT
 
 WIDTH = 3
 KEYS = st.lists(st.integers(0, 25), max_size=6)
@@ -125,7 +128,7 @@ def test_any_history_of_changes_leaves_what_the_graph_has(tmp_path_factory, step
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(key_module, "MAX_UNSORTED_KEYS", 5)
         patch.setattr(adjacency, "MIN_LATE_ENTRIES_TO_MERGE", 6)
-        patch.setattr(compaction_module, "NODES_PER_MERGE_STEP", 4)
+        patch.setattr(table_module, "ROWS_PER_STEP", 4)
         mirror, model, saved = create(folder, "graph", WIDTH), Model(), None
         for step, values in steps:
             if step == "save":
@@ -225,25 +228,14 @@ def rewrite_manifest(folder, change):
     path.write_text(f"{zlib.crc32(body.encode()):08x}\n{body}")
 
 
-def test_a_mirror_of_the_format_before_is_read_and_one_to_come_is_not(mirror, tmp_path):
-    def before(meta):
-        meta["format"] = 3
-        meta["columns"] = {
-            name: facts
-            for name, facts in meta["columns"].items()
-            if not name.startswith("patch_") and name != "gone"
-        }
-
-    expected = mirror.edges
-    rewrite_manifest(tmp_path, before)
-    found = load(tmp_path, "graph")
-    assert np.array_equal(found.edges, expected)
-    found.remove_nodes(found.find(["i:7"]))
-    found.replace_nodes([block([8], np.ones((1, WIDTH)))])
-    save(found, tmp_path)
-    assert load(tmp_path, "graph").find(["i:7"]).tolist() == [-1]
-    rewrite_manifest(tmp_path, lambda meta: meta.update(format=5))
+@pytest.mark.parametrize("number", [3, 4, FORMAT + 1])
+def test_a_mirror_of_another_format_is_not_read(mirror, tmp_path, number):
+    del mirror
+    rewrite_manifest(tmp_path, lambda meta: meta.update(format=FORMAT))
+    assert load(tmp_path, "graph") is not None  # control: the number alone decides
+    rewrite_manifest(tmp_path, lambda meta: meta.update(format=number))
     assert load(tmp_path, "graph") is None
+    assert not exists(tmp_path, "graph")  # reading it again is a first read, which is continued
 
 
 @pytest.mark.parametrize("name", ["patch.features", "patch.rows", "log", "gone"])

@@ -13,11 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringfence.connector.errors import GraphError
-from ringfence.connector.mirror import FILE, adjacency, create, load, save
+from ringfence.connector.mirror import (
+    FILE,
+    NodeBlock,
+    RelationshipBlock,
+    adjacency,
+    create,
+    load,
+    save,
+)
 from ringfence.connector.mirror import key_index as key_module
 from ringfence.connector.mirror.columns import Column
-from ringfence.connector.neo4j.read.columns import NodeBlock
-from ringfence.connector.neo4j.read.incremental import RelationshipBlock
 from ringfence.connector.records import RejectedNode
 
 WIDTH = 3

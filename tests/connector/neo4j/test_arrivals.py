@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import RelationMapping, map_one_label
 from ringfence.connector.neo4j.arrivals import read_arrivals
 from ringfence.connector.neo4j.classes import classes_since
 from tests.connector.neo4j.read.test_accounting import FILL, mapping_of
@@ -31,7 +31,7 @@ def test_edges_keep_their_own_times_and_nodes_their_classes(graph, connected):
 
 def test_a_class_with_a_time_out_of_range_is_known_without_one(graph, connected):
     graph.run(f"CREATE (:Thing {{id: 1, class: 'a', known_at: {OUT_OF_RANGE}}})")
-    kinds = (RelationshipMapping("LINKS", None),)
-    mapping = GraphMapping("Thing", "id", ("x",), True, "class", "created_at", "zoned", kinds)
-    (known,) = classes_since(connected, mapping, "known_at", 0, 10)
-    assert (known["i:1"].class_, known["i:1"].happened_ns) == ("a", None)
+    kinds = (RelationMapping(0, "LINKS", 0, None),)
+    mapping = map_one_label("Thing", "id", "x", "class", "created_at", "zoned", kinds)
+    (known,) = classes_since(connected, mapping, "p", "known_at", 0, 10)
+    assert (known["i:1"].known.class_, known["i:1"].known.happened_ns) == ("a", None)

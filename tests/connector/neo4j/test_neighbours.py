@@ -2,13 +2,13 @@
 
 import pytest
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import RelationMapping, map_one_label
 from ringfence.connector.neo4j.neighbours import Neighbour, neighbours_of
 
 
 def mapping(*types):
-    relationships = tuple(RelationshipMapping(name) for name in types)
-    return GraphMapping("Any", "id", ("f",), True, "kind", "at", "zoned", relationships)
+    relationships = tuple(RelationMapping(0, name, 0) for name in types)
+    return map_one_label("Any", "id", "f", "kind", "at", "zoned", relationships)
 
 
 @pytest.fixture

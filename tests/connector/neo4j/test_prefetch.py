@@ -6,6 +6,7 @@ import time
 import pytest
 
 from ringfence.connector.neo4j.prefetch import prefetch
+from tests.patience import PATIENCE_SECONDS
 
 
 class Stream:
@@ -31,7 +32,7 @@ def taken(*streams):
     """What comes before the end or an error, and the error."""
     seen = []
     try:
-        seen.extend(prefetch(*(one.blocks for one in streams)))
+        seen.extend(prefetch(*(stream.blocks for stream in streams)))
     except OSError as error:
         return seen, str(error)
     return seen, None
@@ -49,7 +50,7 @@ def test_streams_take_turns_and_the_longer_one_goes_on_alone():
 def test_an_error_of_either_stream_comes_in_its_place_and_both_are_closed(fails_at, before):
     streams = Stream(0, 5, fails_at), Stream(10, 5, fails_at)
     assert taken(*streams) == (before, f"no {fails_at}")
-    assert all(one.closed_by for one in streams)
+    assert all(stream.closed_by for stream in streams)
 
 
 def test_without_an_error_everything_comes():
@@ -59,23 +60,23 @@ def test_without_an_error_everything_comes():
 
 def test_each_stream_has_one_thread_that_fetches_and_closes_it():
     streams = Stream(0, 9), Stream(10, 9)
-    blocks = prefetch(*(one.blocks for one in streams))
+    blocks = prefetch(*(stream.blocks for stream in streams))
     assert [next(blocks), next(blocks)] == [0, 10]
     blocks.close()
-    (first,), (second,) = (one.threads for one in streams)
+    (first,), (second,) = (stream.threads for stream in streams)
     assert len({first, second, threading.get_ident()}) == 3
-    assert [one.closed_by for one in streams] == [first, second]
+    assert [stream.closed_by for stream in streams] == [first, second]
 
 
 def test_no_stream_is_more_than_a_block_ahead():
     streams = Stream(0, 50), Stream(100, 50)
-    for used, _ in enumerate(prefetch(*(one.blocks for one in streams)), start=1):
+    for used, _ in enumerate(prefetch(*(stream.blocks for stream in streams)), start=1):
         time.sleep(0.001)
-        assert sum(one.given for one in streams) <= used + len(streams)
+        assert sum(stream.given for stream in streams) <= used + len(streams)
 
 
 def meeting(barrier):
-    barrier.wait(timeout=5)
+    barrier.wait(timeout=PATIENCE_SECONDS)
     yield "met"
 
 

@@ -10,16 +10,8 @@ from ringfence.connector.neo4j.py2neo_client import connect_py2neo
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.py2neo_check import compare, open_py2neo
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
 from tests.docs.page_blocks import blocks_of
 from tests.stores import sqlite
-
-
-@pytest.fixture
-def scored(grown):
-    run_training(grown.workspace)
-    run_scoring(grown.workspace)
-    return grown
 
 
 def whats(workspace):

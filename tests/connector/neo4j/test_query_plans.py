@@ -4,7 +4,7 @@ import pytest
 
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.migrate import create_user_indexes
-from ringfence.connector.neo4j.read import incremental
+from ringfence.connector.neo4j.read.relations import RelationReader
 from ringfence.connector.times import NANOSECONDS
 from ringfence.jobs.samples.accounts import SAMPLE_MAPPING
 
@@ -32,8 +32,8 @@ def test_new_relationships_are_found_by_index_where_an_import_gave_all_one_time(
     try:
         create_user_indexes(opened, SAMPLE_MAPPING)
         opened.read("CALL db.prepareForReplanning()")
-        kind = SAMPLE_MAPPING.relationships[0]
-        ((query, values),) = incremental.since_queries(opened, SAMPLE_MAPPING, kind, SINCE_NS)
+        relation = RelationReader(opened, SAMPLE_MAPPING, 0, 10)
+        ((query, values),) = relation.since_queries(SINCE_NS)
         with opened.driver.session() as session:
             plan = session.run(f"EXPLAIN {query}", rows=10, **values).consume().plan
     finally:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import decode_key, encode_key
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import map_one_label
 from ringfence.connector.neo4j.quoting import quote
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.store.lease import Lease
@@ -66,7 +66,7 @@ def test_any_key_and_class_is_written_as_it_is_and_nothing_else_happens(workspac
     graph = workspace.graph
     graph.run("MERGE (:Sentinel)")
     graph.run("MATCH (n) WHERE NOT n:Sentinel DETACH DELETE n")
-    mapping = GraphMapping("Any", "id", ("f",), True, "kind", "at", "zoned", ())
+    mapping = map_one_label("Any", "id", "f", "kind", "at", "zoned", ())
     graph.run("UNWIND $keys AS key CREATE (:Any {id: key})", keys=keys)
     project, classes = keys[0], keys[:3]
     row = SimpleNamespace(
@@ -76,7 +76,7 @@ def test_any_key_and_class_is_written_as_it_is_and_nothing_else_happens(workspac
     sets = [
         SimpleNamespace(
             project=project, node_key=encode_key(key), size=3, classes=tuple(classes),
-            p_values=(0.1, 0.2, 0.3), band=None,
+            p_values=(0.1, 0.2, 0.3), band=None, created_ns=None, sampled=False, lists={},
         )
         for key in keys
     ]  # fmt: skip

@@ -2,12 +2,12 @@
 
 import pytest
 
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import map_one_label
 from ringfence.connector.neo4j.quoting import quote_text
 from ringfence.connector.neo4j.worklist_query import GraphConditions, worklist_query
 from tests.connector.neo4j.test_quoting import TRICKS
 
-MAPPING = GraphMapping("Acc`ount", "i d", ("f",), True, "kind", "t", "zoned", ())
+MAPPING = map_one_label("Acc`ount", "i d", "f", "kind", "t", "zoned", ())
 NAMES = [*TRICKS, "\\'", "\\\\'", "\\u0027 RETURN 1 //", "\\u005cu0027", "mule"]
 
 

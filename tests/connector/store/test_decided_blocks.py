@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import func, select, text
 
 from ringfence.connector import fault_points
-from ringfence.connector.key_texts import KeyColumn
+from ringfence.connector.key_column import KeyColumn
 from ringfence.connector.prediction_table import FurtherSizes, PredictionTable
 from ringfence.connector.store import predictions, runs, tables
 from ringfence.connector.store.queries.sizes import table_sizes

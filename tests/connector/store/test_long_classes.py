@@ -9,7 +9,7 @@ from ringfence.connector.keys import MAX_KEY_CHARS
 from ringfence.connector.neo4j.read.columns import MAX_CLASS_BYTES
 from ringfence.connector.records import Label
 from ringfence.connector.store.labels import record_labels
-from tests.connector.store.calibration.test_joined_seal import decide
+from tests.connector.store.calibration.test_calibration_digest import decide
 from tests.stores import postgresql
 
 CHANCE = random.Random(5)

@@ -4,17 +4,21 @@ import http.server
 import json
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from ringfence.connector.store import tables
+from ringfence.connector.store.alarms import CoverageDecline, _facts
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.auditing.alarms import rules
 from ringfence.jobs.auditing.alarms.channels.webhook import signature
 from ringfence.jobs.auditing.alarms.state import raise_alarms
+from ringfence.jobs.config.alarms import AlarmSettings
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 
@@ -119,3 +123,26 @@ def test_before_the_first_class_there_is_no_data_and_nobody_is_bothered(tmp_path
         found = states()
         assert (found["coverage"], found["labels"]) == (expected, expected)
     assert posted == []
+
+
+def facts_of(store, *capitals):
+    """What the newest check would judge, with a made-up bet on a decline for each alpha."""
+    with store.reading() as connection:
+        facts = _facts(connection, "p", now=0)
+    bets = (
+        CoverageDecline(facts.total.model, 0.1 * (i + 1), 40, capital, 31, 1_000, 830)
+        for i, capital in enumerate(capitals)
+    )
+    return replace(facts, declines=tuple(bets))
+
+
+def test_a_decline_fires_at_a_capital_of_a_hundred_for_each_alpha(tmp_path):
+    with audited(tmp_path, None) as (store, _states):
+        settings = AlarmSettings()
+        decline = rules.RULES["decline"]
+        assert decline(facts_of(store), settings).holds is None
+        calm, loud = (decline(facts_of(store, capital), settings) for capital in (99.0, 101.0))
+        assert (calm.holds, loud.holds) == (False, True)
+        assert "since run 31 83.0 % of 1,000 known nodes" in loud.sentence
+        assert decline(facts_of(store, 101.0, 0.5), settings).holds is False
+        assert decline(facts_of(store, 0.5, 201.0), settings).holds is True

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ringfence.connector.records import AlarmEvent
+from ringfence.connector.alarm_records import AlarmEvent
 from ringfence.jobs.auditing.alarms.channels import CHANNELS
 from ringfence.jobs.auditing.alarms.channels.base import Message
 from ringfence.jobs.auditing.alarms.delivery import is_told

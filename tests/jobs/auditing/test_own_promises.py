@@ -7,7 +7,7 @@ import pytest
 from ringfence.connector.store.engine import dumps, open_store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.jobs.cli.commands.runs.status import print_status
 from ringfence.jobs.config.load import load_values
@@ -26,7 +26,10 @@ def tally(name="", known=400, covered=360, n=100, **changed):
     counts = dict.fromkeys(COUNTS, 0) | {"evaluated": known, "known": known, "covered": covered}
     counts |= {"unseen": changed.pop("unseen", 0)}
     level = changed.pop("level", 0.1)
-    given = {"strata": ((Stratum(n, float(n), level, known, covered, name),),), "promise": "class"}
+    given = {
+        "strata": ((StratumCounts(n, float(n), level, known, covered, name),),),
+        "promise": "class",
+    }
     values = {
         "seq": 1, "model": "m", "rule": "auto", "score": "TPS", "alpha": 0.1,
         "options": dumps({"promise": "class"}), "n_calibration": 1000,
@@ -71,7 +74,9 @@ def test_a_class_with_an_alpha_of_its_own_is_judged_by_it_and_has_one_row():
 
 def test_all_nodes_together_may_be_missed_as_often_as_their_classes_may():
     options = dumps({"promise": "class", "classes": {"mule": 0.5}})
-    strata = ((Stratum(500, 500.0, 0.5, 300, 150, "mule"), Stratum(500, 500.0, 0.1, 100, 90)),)
+    strata = (
+        (StratumCounts(500, 500.0, 0.5, 300, 150, "mule"), StratumCounts(500, 500.0, 0.1, 100, 90)),
+    )
     both = tally(covered=240, options=options, strata=strata)
     (total,) = [row for row in coverage_rows([both], (), (), 1) if row.slice == "total"]
     assert total.verdict == "kept"

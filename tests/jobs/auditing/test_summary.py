@@ -12,12 +12,11 @@ import numpy as np
 import pytest
 
 from ringfence.connector.store.tallies import COUNTS, QUANTITIES, SUMS, Tally
-from ringfence.connector.store.thresholds.strata import Stratum
+from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.auditing import summary
 from ringfence.jobs.auditing.coverage import coverage_rows
 from ringfence.jobs.auditing.summary import Summary, summaries, summarise
-from ringfence.models.guarantee.exact_sum import ExactSum
-from ringfence.models.guarantee.selection import MeanDifference
+from ringfence.models.guarantee.selection import ExactSum, MeanDifference
 from ringfence.models.guarantee.stratified import JudgedNodes, equivalent_size
 
 RUNS = 25
@@ -138,8 +137,8 @@ def made_up(kind, seed=3):
         }
         parts = rng.multinomial(known, [0.5, 0.3, 0.2])
         strata = tuple(
-            Stratum(90 + 17 * i, 90 + 17 * i + 0.3 * (kind == "weighted"), 0.1, int(m), int(m),
-                    "ab"[i % 2])
+            StratumCounts(90 + 17 * i, 90 + 17 * i + 0.3 * (kind == "weighted"), 0.1, int(m),
+                          int(m), "ab"[i % 2])
             for i, m in enumerate(parts)
         )  # fmt: skip
         one = Tally(seq, "m", "auto", "APS", 0.1, "{}", 200, 200.0, "", counts, sums,

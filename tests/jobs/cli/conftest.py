@@ -22,7 +22,7 @@ def ringfence(monkeypatch, capfd):
 
     def type_(*arguments, cwd, env=None, code=0):
         with monkeypatch.context() as here:
-            for name in [name for name in os.environ if name.startswith("RINGFENCE")]:
+            for name in [name for name in os.environ if name.startswith(("RINGFENCE", "NEO4J_"))]:
                 here.delenv(name)
             for name, value in (env or {}).items():
                 here.setenv(name, value)
@@ -42,7 +42,9 @@ def ringfence(monkeypatch, capfd):
 def project(graph, tmp_path):
     """A folder with a configuration for `graph`, and the environment with its login."""
     (tmp_path / "ringfence.toml").write_text(
-        sample_toml(graph.uri, "cli").replace("[model]", "[model]\nmax_epochs = 20")
+        sample_toml(graph.uri, "cli").replace(
+            "[model]", "[model]\nmax_epochs = 20\ngraph_check = false"
+        )
     )
     user, password = graph.auth
     return tmp_path, {"RINGFENCE_NEO4J_PASSWORD": password, "RINGFENCE_NEO4J_USER": user}

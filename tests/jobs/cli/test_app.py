@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from ringfence import __version__
 from ringfence.jobs.cli import commands as verbs
 from ringfence.jobs.cli.app import VERBS, app
-from ringfence.jobs.schedule.jobs import JOBS
+from ringfence.jobs.config.scheduled_jobs import JOBS
 
 ROOT = Path(__file__).resolve().parents[3]
 

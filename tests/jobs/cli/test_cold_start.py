@@ -9,7 +9,6 @@ import sys
 import pytest
 
 from ringfence.jobs.samples.accounts import sample_toml
-from ringfence.jobs.training.train import run_training
 from tests.schedulers import count, ends, env, eventually, scheduler
 from tests.stores import sqlite
 
@@ -45,9 +44,8 @@ def run(folder, environment, *arguments, code=MAIN, exit_code=0):
 
 @pytest.mark.slow
 @sqlite
-def test_score_audit_status_and_schedule_never_import_torch(grown, tmp_path):
-    settings = grown.workspace.settings
-    run_training(grown.workspace)
+def test_score_audit_status_and_schedule_never_import_torch(trained, tmp_path):
+    settings = trained.workspace.settings
     environment = env(settings, RINGFENCE_SCHEDULE_SCORE="every 1 seconds")
     done, imported = run(tmp_path, environment, "score", "--json")
     assert json.loads(done.stdout)["evaluated"] > 0

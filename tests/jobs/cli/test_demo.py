@@ -19,6 +19,8 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
         "naive",
         "Coverage of the accounts",
         "kept",
+        "Whom to investigate",
+        "are on no list",
         "Where to look next",
     ):
         assert sentence in done.stdout
@@ -33,6 +35,9 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
     )
     report = json.loads(again.stdout)
     assert [run["seq"] for run in report["runs"]] == [1, 2, 3]
+    piles = report["triage"]["piles"]
+    assert sum(piles.values()) == report["runs"][-1]["evaluated"]
+    assert {row["name"] for row in report["lists"]} == {"investigate", "clear"}
     mules = [
         row for row in report["audit"]["rows"] if (row["slice"], row["name"]) == ("class", "mule")
     ]

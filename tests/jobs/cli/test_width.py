@@ -19,7 +19,8 @@ from ringfence.jobs.cli.coverage_table import print_coverage
 from ringfence.jobs.cli.text_table import draw_table, visible
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.samples.audit_store import Plan, fill_store
-from ringfence.jobs.views.explain import ExplainedNeighbour, explain
+from ringfence.jobs.views.explain import explain
+from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour
 from ringfence.jobs.views.status import read_status
 
 HOSTILE = (
@@ -172,3 +173,8 @@ def test_the_tables_of_reports_fit(printed, tmp_path):
     assert too_wide(printed(print_findings, findings)) == []
     rows = [{f"n.{name}": HOSTILE[0] for name in "abcdefghijklmnop"}]
     assert too_wide(printed(print_rows, rows)) == []
+
+
+def test_the_title_of_a_narrow_table_is_one_line(printed):
+    lines = printed(console.table, "12 rows of a query", ["n"], [[1]])
+    assert lines[0].rstrip() == "12 rows of a query"

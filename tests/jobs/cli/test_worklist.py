@@ -66,3 +66,45 @@ def test_a_mark_moves_a_node_out_of_the_list(config):
     done = json.loads(ring(config, "worklist", "mule", "--state", "done", "--json").stdout)
     assert [(row["node"], row["by"]) for row in done] == [(first, "anna")]
     assert isinstance(ring(config, "mark", "nobody", "done").exception, ConfigError)
+
+
+@pytest.fixture(scope="module")
+def sampled(tmp_path_factory):
+    """Two runs that drew seven nodes each; the classes of the first are known."""
+    path = tmp_path_factory.mktemp("sampled") / "ringfence.toml"
+    path.write_text(TOML + "[audit]\nsample_nodes = 7\n")
+    settings = load(path)
+    store = open_store(settings.audit.url)
+    fill_store(store, settings, Plan(runs=2, per_run=120, known_runs=1, known=1.0))
+    store.close()
+    return str(path)
+
+
+def test_the_sample_lists_nodes_to_label_without_their_sets(sampled):
+    rows = json.loads(ring(sampled, "worklist", "--sample", "--json").stdout)
+    assert {row["run"] for row in rows} == {2}
+    assert len(rows) == 7
+    assert not {"p", "size", "class"} & set(rows[0])
+    every = ring(sampled, "worklist", "--sample", "--known", "any", "--csv").stdout
+    assert len(list(csv.DictReader(io.StringIO(every)))) == 14
+    ring(sampled, "mark", rows[0]["node"], "done", "--who", "me")
+    assert len(json.loads(ring(sampled, "worklist", "--sample", "--json").stdout)) == 6
+    assert "Please find out the class" in ring(sampled, "worklist", "--sample").stdout
+    first = json.loads(ring(sampled, "worklist", "--sample", "--run", "1", "--json").stdout)
+    assert first == []
+
+
+def test_the_sample_is_not_filtered_by_what_the_model_says(sampled, config):
+    wrong = ring(sampled, "worklist", "mule", "--sample")
+    assert isinstance(wrong.exception, ConfigError)
+    assert "--sample with class" in wrong.exception.found
+    assert "No node of the audit sample" in ring(config, "worklist", "--sample").stdout
+
+
+def test_status_says_the_sample_first(sampled, config):
+    text = ring(sampled, "status").stdout
+    assert text.splitlines()[1].startswith("Audit sample, runs up to")
+    told = json.loads(ring(sampled, "status", "--json").stdout)["sample"]
+    assert (told["nodes"], told["unknown"]) == (14, 7)
+    assert told["coverage_high"] >= told["coverage_low"] > 0
+    assert json.loads(ring(config, "status", "--json").stdout)["sample"] is None

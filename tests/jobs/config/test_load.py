@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.neo4j.address import check_uri
+from ringfence.connector.neo4j.access.address import check_uri
 from ringfence.jobs.config.load import known_keys, load, variable
 from ringfence.jobs.config.reference import reference
 
@@ -34,12 +34,12 @@ def test_a_minimal_file_gets_the_documented_defaults(write, tmp_path):
     assert settings.engine.folder == tmp_path / ".ringfence"
     assert settings.audit.url == f"sqlite:///{tmp_path / '.ringfence/audit.db'}"
     mapping = settings.mapping()
-    assert (mapping.features, mapping.features_are_list) == (("x",), True)
+    assert (mapping.column_names, mapping.features_are_list) == ((("x",),), True)
 
 
 def test_several_properties_can_be_features(write):
     path = write(MINIMAL.replace('"x"', '["age", "balance"]'))
-    assert load(path, {}).mapping().features == ("age", "balance")
+    assert load(path, {}).mapping().classified.column_names == ("age", "balance")
     assert not load(path, {}).mapping().features_are_list
 
 
@@ -53,7 +53,7 @@ def test_the_environment_wins_over_the_file(write):
     }
     settings = load(write(), environment)
     assert (settings.conformal.alpha, settings.project) == (0.05, "payments")
-    assert settings.mapping().relationships[0].undirected is False
+    assert settings.mapping().relations[0].undirected is False
     assert settings.neo4j.password.get_secret_value() == "secret"
     assert "'secret'" not in repr(settings)
 

@@ -3,8 +3,8 @@
 import copy
 from pathlib import Path
 
+from ringfence.jobs.engines.partition_host import PartitionHost
 from ringfence.jobs.engines.partitioned import PartitionedEngine
-from ringfence.jobs.engines.typed_host import WorkerHost
 from ringfence.jobs.engines.workers import WorkerLost
 
 
@@ -16,7 +16,7 @@ class HereWorkers:
 
     def __init__(self, folder: Path, parts: int, dies_at: int = 0) -> None:
         self.folder, self.dies_at, self.calls = folder, dies_at, []
-        self.hosts = [WorkerHost(str(folder), part, parts, 1) for part in range(parts)]
+        self.hosts = [PartitionHost(str(folder), part, parts, 1) for part in range(parts)]
 
     @property
     def count(self):
@@ -49,7 +49,7 @@ class HereWorkers:
     def revive(self):
         parts = self.count
         self.hosts = [
-            WorkerHost(str(self.folder), part, parts, 1) if host is None else host
+            PartitionHost(str(self.folder), part, parts, 1) if host is None else host
             for part, host in enumerate(self.hosts)
         ]
 

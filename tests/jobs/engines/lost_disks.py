@@ -8,7 +8,7 @@ import numpy as np
 from ringfence.jobs.config.engine import EngineSettings
 from tests.jobs.engines.ray_projects import DyingEngine
 
-METHODS = ("open", "update", "mark_stale", "compute_second", "outputs", "seal")
+METHODS = ("open", "update", "needs 0", "compute 0", "compute 1", "outputs", "seal")
 
 
 class Disk:

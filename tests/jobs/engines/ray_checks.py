@@ -18,18 +18,23 @@ import numpy as np
 
 from ringfence.connector.errors import ServerError
 from ringfence.jobs.config.engine import EngineSettings
-from ringfence.jobs.engines.divided_pass import DividedPass
 from ringfence.jobs.engines.ray_engine import SESSIONS
+from ringfence.jobs.engines.table_pass import PartitionedTablePass
 from ringfence.models.inference import forward_whole, graph_of
 from ringfence.models.inference.plan import plan_named
 from tests.jobs.engines.lost_disks import check_lost_disk
 from tests.jobs.engines.ray_projects import DyingEngine, Project, kill_driver
+from tests.patience import PATIENCE_SECONDS
 
 NODES, WIDTH, HIDDEN, CLASSES = 50_000, 6, 8, 3
-METHODS = ("open", "update", "mark_stale", "needs", "give", "compute_second", "outputs", "seal")
-QUICK_DEATHS = {  # a node that is gone is missed within seconds
+METHODS = (
+    "open", "update", "needs 0", "give 0", "compute 0", "needs 1", "give 1", "compute 1", "outputs",
+    "seal",
+)  # fmt: skip
+WALK_METHODS = ("needs 1", "give 1", "compute 1", "outputs")
+QUICK_DEATHS = {  # a node that is gone is missed within ten seconds, a busy one is not
     "RAY_health_check_initial_delay_ms": "0", "RAY_health_check_period_ms": "500",
-    "RAY_health_check_failure_threshold": "3",
+    "RAY_health_check_failure_threshold": "20",
 }  # fmt: skip
 rng = np.random.default_rng(0)
 
@@ -93,7 +98,7 @@ class Graph:
     def differing(self, workers, name, plan, wanted):
         """Numbers that differ from those of a whole pass, and the pass."""
         graph = graph_of(self.ends, len(self.features), changed=self.changed, version=self.version)
-        one = DividedPass(workers, name, plan, graph, self.features, self.owners)
+        one = PartitionedTablePass(workers, name, plan, graph, self.features, self.owners)
         found = one.run(wanted)
         whole = forward_whole(plan, graph, self.features)[wanted]
         return int((found.view(np.int32) != whole.view(np.int32)).sum()), one
@@ -149,7 +154,7 @@ def check_lost_node(engine, folder, cluster, node):
                 break
             time.sleep(0.25)
 
-    engine.dies_at, engine.strike = "compute_second", strike
+    engine.dies_at, engine.strike = "compute 0", strike
     differing, sentence = project.differing(engine, np.arange(project.mirror.size))
     return [differing, engine.lost - lost, sentence]
 
@@ -171,7 +176,7 @@ def check_cluster(folder):
     pids = [one.process.pid for node in (cluster.head_node, second)
             for kind in node.all_processes.values() for one in kind]  # fmt: skip
     told = {"started": pids + workers.processes, "networks": check_networks(workers)}
-    told["deaths"] = check_deaths(engine, folder, ("compute_second",))
+    told["deaths"] = check_deaths(engine, folder, ("compute 0",))
     told["node"] = check_lost_node(engine, folder, cluster, second)
     engine.close()
     cluster.shutdown()
@@ -182,7 +187,7 @@ def check_every_call(folder):
     """A worker killed at every kind of call, for a network of two layers and for one that walks."""
     engine = DyingEngine(EngineSettings(kind="ray", partitions=2, object_store_mb=80))
     told = {"sage": check_deaths(engine, folder, METHODS)}
-    told["appnp"] = check_deaths(engine, folder, ("begin_walk", "step", "walked"), "appnp")
+    told["appnp"] = check_deaths(engine, folder, WALK_METHODS, "appnp")
     engine.close()
     return told
 
@@ -222,7 +227,7 @@ def check_refusals(folder):
     for name, token in (("same", os.environ["RAY_AUTH_TOKEN"]), ("other", "0" * 64)):
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True,
-            env=os.environ | {"RAY_AUTH_TOKEN": token}, timeout=120,
+            env=os.environ | {"RAY_AUTH_TOKEN": token}, timeout=PATIENCE_SECONDS,
         )  # fmt: skip
         told[name] = "inside" in done.stdout
     engine.close()
@@ -253,7 +258,7 @@ def check_own_raylet(folder):
         while any(one["Alive"] for one in sys.modules["ray"].nodes()):
             time.sleep(0.25)
 
-    engine.dies_at, engine.strike = "compute_second", strike
+    engine.dies_at, engine.strike = "compute 0", strike
     try:
         project.differing(engine, np.arange(project.mirror.size))
     except ServerError as error:

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from tests.jobs.engines.network_hosts import DISK, open_network
 from tests.jobs.engines.ray_checks import QUICK_DEATHS
+from tests.patience import PATIENCE_SECONDS
 
 RAY = str(Path(sys.executable).with_name("ray"))
 PORT = 6379
-PASS_SECONDS = 240  # a test that waits longer has failed
 TRIES = 5  # a raylet gives up where its agent is not up within seconds, as on a busy machine
 AWAIT_NODE = """
 import ray, sys, time
 ray.init(address=sys.argv[1], log_to_driver=False, configure_logging=False)
 for _ in range(60):
-    if any(one["Alive"] and one["NodeManagerAddress"] == sys.argv[2] for one in ray.nodes()):
+    if any(node["Alive"] and node["NodeManagerAddress"] == sys.argv[2] for node in ray.nodes()):
         sys.exit(0)
     time.sleep(0.5)
 sys.exit(1)
@@ -40,9 +40,9 @@ class RayHosts:
         for name in names:
             self.join(network.add_host(name))
 
-    def environment(self, **own):
+    def environment(self, **more):
         """What commands of this cluster are typed with; an empty value takes a name away."""
-        named = os.environ | QUICK_DEATHS | {"RAY_USAGE_STATS_ENABLED": "0"} | self.token | own
+        named = os.environ | QUICK_DEATHS | {"RAY_USAGE_STATS_ENABLED": "0"} | self.token | more
         return {name: value for name, value in named.items() if value}
 
     def join(self, host):
@@ -51,22 +51,22 @@ class RayHosts:
 
     def name_of(self, address):
         """The host that has an address."""
-        return next(one.name for one in self.network.hosts.values() if one.address == address)
+        return next(host.name for host in self.network.hosts.values() if host.address == address)
 
     def run_pass(self, partitions=2, network="sage", on=None, act=None, **asked):
         """What a pass says that is typed on a host (the head); `act` gets the workers' hosts."""
         asked = {
             "folder": str(self.folder), "address": self.address, "nodes": 2_000,
             "partitions": partitions, "network": network, **asked,
-            "strikes_at": "compute_second" if act else None,
+            "strikes_at": "compute 0" if act else None,
         }  # fmt: skip
-        own = asked.pop("environment", {})
+        more = asked.pop("environment", {})
         line = (sys.executable, "-W", "ignore", "-m", "tests.jobs.engines.host_checks")
         child = (on or self.head).start(
-            *line, json.dumps(asked), env=self.environment(**own), text=True,
+            *line, json.dumps(asked), env=self.environment(**more), text=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
-        with _end_later(on or self.head, PASS_SECONDS):
+        with _end_later(on or self.head, PATIENCE_SECONDS):
             return self._talk(child, act)
 
     def _talk(self, child, act):

@@ -1,20 +1,20 @@
 """A project for checks of Ray, without torch: a mirror on disk, a model, and how workers die."""
 
+import contextlib
 import os
 import signal
 
 import numpy as np
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
-from ringfence.connector.mirror import create, load, save
-from ringfence.connector.neo4j.read.columns import NodeBlock
+from ringfence.connector.mapping import RelationMapping, map_one_label
+from ringfence.connector.mirror import NodeBlock, create, load, save
+from ringfence.jobs import inference
 from ringfence.jobs.engines.local import LocalEngine
 from ringfence.jobs.engines.ray_engine import RayEngine
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling
-from ringfence.jobs.scoring import inference
 
-MAPPING = GraphMapping("N", "id", ("x",), True, "c", "t", "zoned", (RelationshipMapping("R"),))
+MAPPING = map_one_label("N", "id", "x", "c", "t", "zoned", (RelationMapping(0, "R", 0),))
 
 
 class Project:
@@ -62,7 +62,8 @@ class Project:
 class DyingEngine(RayEngine):
     """An engine on Ray in which something dies inside a pass: at the first call of `dies_at`.
 
-    It is struck after the call was sent, with `strikes_first` before.
+    That is a method of a host, with its layer if it has one ("compute 0"). It is struck after the
+    call was sent, with `strikes_first` before.
     """
 
     def __init__(self, settings):
@@ -86,7 +87,8 @@ class Watched:
         self.count, self.get = workers.count, workers.get
 
     def call(self, number, method, *arguments, returns=1):
-        strikes = method == self.engine.dies_at
+        layer = f" {arguments[0]}" if method in ("needs", "give", "compute") else ""
+        strikes = method + layer == self.engine.dies_at
         if strikes:
             self.engine.dies_at = ""
         if strikes and self.engine.strikes_first:
@@ -97,8 +99,12 @@ class Watched:
         return found
 
     def revive(self):
+        from ray.exceptions import RayActorError  # Ray reads its settings when it is imported
+
         self.workers.revive()
-        self.processes = self.workers.processes
+        # a new worker may have been placed on a node that is dying; the pass revives it again
+        with contextlib.suppress(RayActorError):
+            self.processes = self.workers.processes
 
 
 def kill_worker(watched, number):

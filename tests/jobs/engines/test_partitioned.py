@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from ringfence.connector.errors import ConfigError, ServerError
-from ringfence.connector.mirror import load, save
-from ringfence.jobs.engines.mapped_arrays import MappedArrays
+from ringfence.connector.mirror import create_raw, load, save
+from ringfence.jobs import inference
 from ringfence.jobs.engines.ownership_file import ownership_folder, read_owners
 from ringfence.jobs.engines.partition_host import PartitionHost
-from ringfence.jobs.scoring import inference
+from ringfence.jobs.inference.mapped_arrays import MappedArrays
 from tests.jobs.engines.hosts import HereEngine, HereWorkers
-from tests.jobs.scoring.test_inference import MAPPING, Line
+from tests.jobs.inference.test_table_pass import MAPPING, Line
 
 TABLES = "partitioned"
 
@@ -192,9 +192,11 @@ def test_what_an_engine_of_partitions_cant_compute_is_refused(tmp_path, monkeypa
     line.engine.require_network("typed_sage")
     with pytest.raises(ConfigError, match=r"the network their\.module:Net yet"):
         line.engine.require_network("their.module:Net")
-    line.mirror.typed, line.model.manifest["network"] = object(), "their.module:Net"
+    raw = create_raw(tmp_path / "raw", "graph", [["hour"]])
+    nothing = {"schema": {"labels": [], "relations": []}, "encoders": [], "left_out": {}}
+    line.model.manifest.update(network="their.module:Net", typed=nothing)
     with pytest.raises(ConfigError, match=r"the network their\.module:Net yet"):
-        line.engine.outputs_at(tmp_path, line.model, line.mirror, MAPPING, None, np.array([0]))
+        line.engine.outputs_at(tmp_path, line.model, raw, MAPPING, None, np.array([0]))
 
 
 def test_a_host_refuses_rows_that_it_does_not_own(tmp_path):
@@ -203,7 +205,7 @@ def test_a_host_refuses_rows_that_it_does_not_own(tmp_path):
     host = line.engine.workers.hosts[0]
     theirs = np.flatnonzero(host.part.owners == 1)[:1]
     with pytest.raises(ValueError, match="does not own"):
-        host.give("first", theirs)
+        host.give(0, theirs)
     with pytest.raises(ValueError, match="was not opened"):
         PartitionHost(str(tmp_path), 0, 1, 1).seal()
 
@@ -211,7 +213,7 @@ def test_a_host_refuses_rows_that_it_does_not_own(tmp_path):
 def test_every_stage_is_told_with_its_bytes_and_seconds(tmp_path):
     line, stages, said = DividedLine(tmp_path), [], []
     line.engine.watch = stages.append
-    line.engine.tell(lambda what, done, all_: said.append((what, done, all_)))
+    line.engine.set_progress(lambda what, done, all_: said.append((what, done, all_)))
     line.both()
     assert [one.name for one in stages] == ["divide", "send", "first layer", "outputs", "seal"]
     moved = {one.name: one.moved for one in stages}
@@ -236,5 +238,5 @@ def test_the_process_that_starts_a_pass_maps_no_features(tmp_path):
     line.engine.outputs_at(
         line.folder / TABLES, line.model, line.mirror, MAPPING, graph, np.arange(line.mirror.size)
     )
-    assert line.mirror.feature_column._mapped is None
+    assert line.mirror.tables[0].column._mapped is None
     assert graph.others.sum() == line.mirror.adjacency.others.array.sum()  # pages that went return

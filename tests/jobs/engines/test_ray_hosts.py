@@ -14,6 +14,7 @@ import pytest
 from tests.jobs.engines.host_checks import PARTITIONS
 from tests.jobs.engines.network_hosts import DISK, Host, reason_without_hosts
 from tests.jobs.engines.ray_hosts import PORT, open_ray_hosts
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).parents[3]
 END_TO_END = "tests/end_to_end/test_engines.py"
@@ -54,7 +55,7 @@ def test_a_host_shares_neither_address_nor_disk_and_ends_with_all_its_processes(
     assert "eth" not in host.run("ip", "-brief", "link")
     child = host.start("sleep", "1000")
     host.end()
-    assert child.wait(timeout=60) != 0
+    assert child.wait(timeout=PATIENCE_SECONDS) != 0
 
 
 def test_passes_over_hosts_with_disks_of_their_own_give_the_bits_of_one_machine(tmp_path):

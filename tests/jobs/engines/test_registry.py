@@ -7,11 +7,12 @@ import tempfile
 
 import numpy as np
 
+from ringfence.jobs import inference
 from ringfence.jobs.config.engine import EngineSettings
 from ringfence.jobs.engines import registry
 from ringfence.jobs.engines.ray_engine import make_scratch, remove_left_behind
-from ringfence.jobs.scoring import inference
-from tests.jobs.scoring.test_inference import MAPPING, Line
+from ringfence.jobs.project.shared_resources import hold_resources
+from tests.jobs.inference.test_table_pass import MAPPING, Line
 
 
 def test_scoring_by_the_single_machine_imports_no_ray():
@@ -42,8 +43,8 @@ def test_settings_that_change_close_the_engine_of_before(tmp_path):
 
 def test_engines_end_with_the_last_one_that_holds_them():
     registry.close_engines()
-    with registry.hold_engines():
-        with registry.hold_engines():
+    with hold_resources():
+        with hold_resources():
             one = registry.engine_of(EngineSettings())
         assert registry.engine_of(EngineSettings()) is one  # another job goes on with it
     assert not registry._open

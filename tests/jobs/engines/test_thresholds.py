@@ -13,8 +13,8 @@ from ringfence.jobs.engines.ownership_file import ownership_folder
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph
 from ringfence.jobs.project.session import write_session
-from ringfence.jobs.scoring.evaluate import decide_due
-from ringfence.jobs.scoring.stopwatch import Stopwatch
+from ringfence.jobs.scoring.decision import decide_due
+from ringfence.jobs.telemetry.stopwatch import Stopwatch
 from ringfence.jobs.training.train import run_training
 from tests.jobs.engines.hosts import HereEngine, HereWorkers
 from tests.stores import sqlite

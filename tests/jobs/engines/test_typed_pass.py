@@ -8,14 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringfence.connector.mapping import ColumnMapping, NodeMapping, RelationMapping, TypedMapping
-from ringfence.connector.mirror.typed import create_typed, save_typed
+from ringfence.connector.mapping import ColumnMapping, GraphMapping, NodeMapping, RelationMapping
+from ringfence.connector.mirror import create_raw, save
 from ringfence.jobs.engines.ownership_file import ownership_folder, write_owners
 from ringfence.jobs.engines.typed_pass import EncodedColumns
-from ringfence.jobs.scoring.inference import close_tables, inference_graph, outputs_at
+from ringfence.jobs.inference import close_tables, inference_graph, outputs_at
 from ringfence.models.inference.partition import typed_part
 from tests.jobs.engines.hosts import HereEngine, HereWorkers
-from tests.jobs.scoring.test_typed_worlds import IDENTITY, mapping_of, model_of, take_in
+from tests.jobs.inference.test_relation_columns import bring
+from tests.jobs.inference.test_typed_pass import IDENTITY, model_of, take_in
+from tests.related_worlds import RelatedWorld, related_worlds
 from tests.typed_worlds import World, steps, worlds
 
 
@@ -24,14 +26,18 @@ class Both:
 
     def __init__(self, folder, world, layers, parts):
         self.folder, self.world, self.parts = folder, world, parts
-        self.typed = create_typed(folder / "mirror", IDENTITY, world.mapping)
+        mapping = world.mapping
+        self.typed = create_raw(
+            folder / "mirror", IDENTITY, mapping.column_names, mapping.relation_columns
+        )
         self.change(40, 5, 0, 0, known=True)
         self.model = model_of(world, self.typed, layers)
         self.rng = np.random.default_rng(1)
         self.restart()
 
     def change(self, *step, **how):
-        take_in(self.typed, self.world, self.world.step(*step, **how))
+        take = bring if isinstance(self.world, RelatedWorld) else take_in
+        take(self.typed, self.world, self.world.step(*step, **how))
 
     def restart(self, dies_at=0):
         place = ownership_folder(self.folder / "many" / "t")
@@ -39,14 +45,13 @@ class Both:
 
     def shuffle(self):
         """Let every row have another owner."""
-        base = self.typed.base
+        base = self.typed
         owners = self.rng.integers(0, self.parts, base.size).astype(np.int16)
         write_owners(self.folder / "many" / "t", base.epoch, self.parts, owners)
 
     def differing(self, wanted=None):
         """How many numbers differ, and what the pass over partitions says of itself."""
-        base, mapping = self.typed.base, mapping_of(self.world)
-        base.typed = self.typed
+        base, mapping = self.typed, self.world.mapping
         graph = inference_graph(base, mapping)
         rows = self.typed.rows_of_label(0)[::2] if wanted is None else wanted
         one = outputs_at(self.folder / "one" / "t", self.model, base, mapping, graph, rows)
@@ -56,8 +61,8 @@ class Both:
         return int((one.logits.view("i4") != many.logits.view("i4")).sum()), many.sentence
 
     def finish(self):
-        base = self.typed.base
-        save_typed(self.typed, self.folder / "mirror")
+        base = self.typed
+        save(self.typed, self.folder / "mirror")
         close_tables(self.folder / "one" / "t", self.model, base)
         self.engine.close_tables(self.folder / "many" / "t", self.model, base)
 
@@ -79,12 +84,25 @@ def test_any_history_of_any_schema_has_the_bits_of_one_machine(
             both.restart()
 
 
+@settings(max_examples=6, deadline=None)
+@given(related=related_worlds(), history=steps, parts=st.sampled_from([1, 3]))
+def test_columns_of_relationships_have_the_bits_of_one_machine(
+    related, history, parts, tmp_path_factory
+):
+    both = Both(tmp_path_factory.mktemp("world"), related, 2, parts)
+    both.shuffle()
+    for step in history:
+        both.change(*step)
+        assert both.differing()[0] == 0
+        both.finish()
+
+
 def flights(folder, parts=2):
     """Flights that hear airports, and the other way round: the shape of a real typed graph."""
     columns = (ColumnMapping("x", "vector"), ColumnMapping("kind", "category"))
     nodes = (NodeMapping("flight", "k", columns), NodeMapping("airport", "k", columns[:1]))
     relations = (RelationMapping(0, "from", 1), RelationMapping(0, "to", 1))
-    mapping = TypedMapping(nodes, relations, "the class", "zoned")
+    mapping = GraphMapping(nodes, relations, "the class", "zoned")
     world = World(mapping, [{"x": "vector", "kind": "category"}, {"x": "vector"}], random.Random(5))
     return Both(folder, world, 2, parts)
 

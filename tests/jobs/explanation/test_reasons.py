@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 import torch
 
+from ringfence.connector import extras
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store import predictions
@@ -16,7 +17,10 @@ from ringfence.jobs.cli.console import _plain_value
 from ringfence.jobs.dashboard.pages.why import require_an_answer
 from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.find import find_reasons
+from ringfence.jobs.project import session
+from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.checks.store import check_model
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import levels_of, run_explain
 from ringfence.models.networks.pyg import GCNConv
@@ -24,10 +28,8 @@ from tests.stores import sqlite
 
 
 @sqlite
-def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(grown, monkeypatch):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(scored, monkeypatch):
+    workspace = scored.workspace
     before = predictions.evaluated_keys(workspace.store, workspace.project)
     key = next(
         key
@@ -120,3 +122,19 @@ def test_pygs_explainer_answers_for_a_users_own_module(grown, monkeypatch):
         run_explain(workspace, key, why=True, seconds=1e-9)
     with pytest.raises(ConfigError, match="can't explain"):
         run_explain(workspace, key, why=True, explainer="AttentionExplainer")
+    _without_torch_it_is_refused_before_the_lease(workspace, key, monkeypatch)
+
+
+def _without_torch_it_is_refused_before_the_lease(workspace, key, monkeypatch):
+    """The version in use is run by torch; nothing was read or written when that is missing."""
+    monkeypatch.setattr(extras, "_is_installed", lambda name: name != "torch")
+    monkeypatch.setattr(session, "lease_session", lambda _workspace: pytest.fail("took the lease"))
+    says = r"^torch is not installed\nneeded: .*own_networks:OwnNetwork"
+    with pytest.raises(ConfigError, match=says):
+        run_scoring(workspace)
+    with pytest.raises(ConfigError, match=says):
+        run_rescoring(workspace, [key], "an appeal")
+    with pytest.raises(ConfigError, match=r"^torch is not installed\nneeded: .*GNNExplainer"):
+        run_explain(workspace, key, why=True)
+    found = [(one.level, one.text) for one in check_model(workspace.store, workspace.settings)]
+    assert ("error", "torch is not installed") in found

@@ -31,6 +31,10 @@ GRAPH_EDITS = {
     "EVALUATED.level": (PICK + "SET e.level = 0.77", DIFFERS),
     "EVALUATED.level removed": (PICK + "REMOVE e.level", DIFFERS),
     "EVALUATED.band": (PICK + "SET e.band = '0-1!'", DIFFERS),
+    "EVALUATED.sampled": (PICK + "SET e.sampled = true", DIFFERS),
+    "EVALUATED.sampled as false": (PICK + "SET e.sampled = false", DIFFERS),
+    "EVALUATED.lists": (PICK + "SET e.lists = ['clear']", DIFFERS),
+    "EVALUATED.lists of another type": (PICK + "SET e.lists = 'clear'", DIFFERS),
     "EVALUATED.key": (PICK + "SET e.key = e.key + 'x'", LACKS),
     "EVALUATED.key removed": (PICK + "REMOVE e.key", LACKS),
     "EVALUATED.key of another type": (PICK + "SET e.key = 7", LACKS),
@@ -52,6 +56,43 @@ GRAPH_EDITS = {
     ),
     "MAY_BE.in_set": (
         PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 SET m.in_set = NOT m.in_set", DIFFERS,
+    ),
+    "MAY_BE.in_set as 1": (
+        PICK + "MATCH (n)-[m:MAY_BE {in_set: true}]->() WITH m LIMIT 1 SET m.in_set = 1", DIFFERS,
+    ),
+    "MAY_BE.in_set as 1.0": (
+        PICK + "MATCH (n)-[m:MAY_BE {in_set: true}]->() WITH m LIMIT 1 SET m.in_set = 1.0", DIFFERS,
+    ),
+    "EVALUATED.size as a float": (PICK + "SET e.size = toFloat(e.size)", DIFFERS),
+    "EVALUATED forged without a key, in the place of a node that left": (
+        PICK + "DETACH DELETE n CREATE (m:Account {id: 999999}) "
+        "CREATE (m)-[f:EVALUATED {size: 0}]->(r)",
+        "1 EVALUATED without a key of this project",
+    ),
+    "EVALUATED with another property": (
+        PICK + "SET e.note = 'x'", "1 EVALUATED with properties that are not ringfence's",
+    ),
+    "MAY_BE with another property": (
+        PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 SET m.note = 'x'",
+        "MAY_BE: 1 with properties",
+    ),
+    "AUDITS with another property": (
+        TOTAL + "MATCH (a)-[x:AUDITS]->() SET x.note = 'x'", "AUDITS: 1 with properties",
+    ),
+    "RingfenceClass with another property": (
+        "MATCH (c:RingfenceClass {project: $project}) WITH c LIMIT 1 SET c.note = 'x'",
+        "RingfenceClass: 1 with properties",
+    ),
+    "RingfenceClass of no project": (
+        "CREATE (:RingfenceClass {name: 'mule'})", "RingfenceClass: 1 of no project",
+    ),
+    "RingfenceRun of no project": ("CREATE (:RingfenceRun {id: 'x'})", "RingfenceRun: 1 of no"),
+    "RingfenceFence with another property": (
+        FENCE + "SET f.note = 'x'", "RingfenceFence: 1 with properties",
+    ),
+    "RingfenceMigration with another property": (
+        "MATCH (m:RingfenceMigration {number: 1}) SET m.note = 'x'",
+        "RingfenceMigration: 1 with properties",
     ),
     "MAY_BE.in_set removed": (
         PICK + "MATCH (n)-[m:MAY_BE]->() WITH m LIMIT 1 REMOVE m.in_set", DIFFERS,
@@ -161,6 +202,14 @@ GRAPH_EDITS = {
     "RingfenceFence.chain_hash": (
         FENCE + "SET f.chain_hash = 'ab'",
         "is not the one that the graph remembers",
+    ),
+    "RingfenceFence.public_key": (
+        FENCE + "SET f.public_key = 'ab'",
+        "RingfenceFence: public_key is not the signing key",
+    ),
+    "RingfenceFence.public_key removed": (
+        FENCE + "REMOVE f.public_key",
+        "RingfenceFence: public_key is not the signing key",
     ),
     "RingfenceFence.chain_n removed": (FENCE + "REMOVE f.chain_n", "has lost its memory"),
     "RingfenceFence deleted": (FENCE + "DELETE f", "has lost its memory"),

@@ -62,6 +62,68 @@ LATER_EDITS = {
         [],
         "run 4: band of some predictions",
     ),
+    "prediction.sampled taken away": (
+        f"UPDATE prediction SET sampled = FALSE {RUN_4} AND node_key = 's:new 3'",
+        [],
+        "run 4: 1 nodes are sampled, but 2 were drawn",
+    ),
+    "prediction.sampled added": (
+        f"UPDATE prediction SET sampled = TRUE {RUN_4} AND node_key = 's:new 0'",
+        ["UPDATE coverage SET evaluated = evaluated + 1 WHERE slice = 'sample'"],
+        "run 4: 3 nodes are sampled, but 2 were drawn",
+    ),
+    "prediction.sampled moved to another node": (
+        f"UPDATE prediction SET sampled = NOT sampled {RUN_4} "
+        "AND node_key IN ('s:new 0', 's:new 3')",
+        [],
+        "run 4: sampled is not set at the 2 nodes that were drawn",
+    ),
+    "prediction.sampled in a run that drew none": (
+        "UPDATE prediction SET sampled = TRUE WHERE seq = 2",
+        [],
+        "run 2: 40 nodes are sampled, but 0 were drawn",
+    ),
+    "prediction.lists taken away": (
+        f"UPDATE prediction SET lists = NULL {RUN_4} AND node_key = 's:new 1'",
+        [],
+        "run 4: 1 nodes are on lists, but 2 were put on them",
+    ),
+    "prediction.lists added": (
+        f"UPDATE prediction SET lists = '{{\"clear\":0.01}}' {RUN_4} AND node_key = 's:new 3'",
+        [],
+        "run 4: 3 nodes are on lists, but 2 were put on them",
+    ),
+    "prediction.lists moved to another list": (
+        f"UPDATE prediction SET lists = '{{\"investigate\":0.01}}' {RUN_4} "
+        "AND node_key = 's:new 1'",
+        [],
+        "run 4: lists of some of 2 listed nodes are not what was decided",
+    ),
+    "prediction.lists in a run that decided none": (
+        "UPDATE prediction SET lists = '{\"clear\":0.01}' WHERE seq = 2",
+        [],
+        "run 2: 40 nodes are on lists, but 0 were put on them",
+    ),
+    "run.lists with another promise": (
+        f"UPDATE run SET lists = replace(lists, '0.05', '0.5') {RUN_4}",
+        [],
+        "run 4: lists changed after the decision",
+    ),
+    "run.lists in a run that decided none": (
+        "UPDATE run SET lists = '[]' WHERE seq = 2",
+        [],
+        "run 2: lists changed after the decision",
+    ),
+    "coverage.verdict of the sample": (
+        "UPDATE coverage SET verdict = 'kept', coverage = 1.0 WHERE slice = 'sample'",
+        ["UPDATE coverage SET words = 'kept' WHERE slice = 'sample'"],
+        "coverage of run 4, sample",
+    ),
+    "coverage of the sample deleted": (
+        "DELETE FROM coverage WHERE slice = 'sample' AND name <> ''",
+        [],
+        "coverage of run 4, sample 'last 90 days': the row is gone",
+    ),
     "further_set.size": (
         f"UPDATE further_set SET size = size + 1 {RUN_4} AND node_key = 's:new 3'",
         [],
@@ -212,7 +274,9 @@ LATER_EDITS = {
     "run.n_thresholds": (f"UPDATE run SET n_thresholds = 1 {RUN_4}", [], "run 4: n_thresholds"),
     "run.promise": (f"UPDATE run SET promise = 'class' {RUN_4}", [], "run 4: promise changed"),
     "run.calibration_set": (
-        f"UPDATE run SET calibration_set = 'all' {RUN_4}", [], "run 4: calibration_set changed",
+        f"UPDATE run SET calibration_set = 'all' {RUN_4}",
+        [],
+        "run 4: calibration_set changed",
     ),
     "run.adapt": (f"UPDATE run SET adapt = NOT adapt {RUN_4}", [], "run 4: adapt changed"),
     "run.weights": (f"UPDATE run SET weights = 'shift' {RUN_4}", [], "run 4: weights changed"),
@@ -274,4 +338,34 @@ LATER_EDITS = {
         [],
         "member of sample-1: the calibration nodes",
     ),
-}  # fmt: skip
+    "key_salt.salt": (
+        "UPDATE key_salt SET salt = 'another salt'",
+        [],
+        "key_salt: salt is not the one that the chain's digests were made with",
+    ),
+    "key_salt deleted": (
+        "DELETE FROM key_salt",
+        [],
+        "key_salt: the project's row is gone",
+    ),
+    "monitor_input.p_values": (
+        f"UPDATE monitor_input SET p_values = '[0.4,0.9]' {RUN_4}",
+        [],
+        "monitor_input of run 4: node_keys or p_values changed",
+    ),
+    "monitor_input.node_keys": (
+        f'UPDATE monitor_input SET node_keys = \'["s:account 1-6","s:account 1-5"]\' {RUN_4}',
+        [],
+        "monitor_input of run 4: node_keys or p_values changed",
+    ),
+    "monitor_input deleted": (
+        f"DELETE FROM monitor_input {RUN_4}",
+        [],
+        "monitor_input of run 4: the row is gone",
+    ),
+    "monitor_input moved to another run": (
+        f"UPDATE monitor_input SET seq = 3 {RUN_4}",
+        [],
+        "monitor_input of run 3: the row was never recorded",
+    ),
+}

@@ -1,16 +1,16 @@
 """A made-up audit store with a chain, for tests that edit it."""
 
 import hashlib
-import os
 from contextlib import contextmanager
 from unittest import mock
 
 import numpy as np
 import pytest
-from sqlalchemy import create_engine, make_url, text
+from sqlalchemy import insert, make_url, text
 
 from ringfence.connector.records import Member, Prediction
 from ringfence.connector.store import chain, predictions
+from ringfence.connector.store.audit_chain.actor import acting_as, current_actor
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import dumps, open_store
 from ringfence.connector.store.lease import acquire, release
@@ -18,7 +18,7 @@ from ringfence.connector.store.lifecycle.activations import record_activation
 from ringfence.connector.store.lifecycle.comparisons import record_comparison
 from ringfence.connector.store.models import record_model
 from ringfence.connector.store.rescores import record_rescores
-from ringfence.connector.store.trail.actor import acting_as
+from ringfence.connector.store.tables import audit
 from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.load import load_values
@@ -27,6 +27,7 @@ from ringfence.jobs.project.audit_store import key_source
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 from ringfence.models.comparison.outcome import Outcome
 from ringfence.models.comparison.paired import compare
+from tests.store_copies import DATABASE_PREFIX, administer
 
 PLAN = Plan(runs=3, per_run=40, calibration=60, covered=0.4)  # so few that an alarm fires
 GONE, RETURNED = "s:account 1-0", "s:account 1-1"
@@ -35,24 +36,20 @@ ENGINES = ["sqlite", pytest.param("postgresql", marks=pytest.mark.postgres)]
 
 @contextmanager
 def database(request, folder, engine):
+    """The address of a database that `store_copies` will make, with its password beside it."""
     if engine == "sqlite":
         yield f"sqlite:///{folder / 'audit.db'}", None
         return
     server = request.getfixturevalue("postgres_server")
-    name = f"tampering_{os.getpid()}_{folder.name.replace('-', '_').lower()}"
-    admin = create_engine(server, isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name}"))
-    address = make_url(server).set(database=name)
+    address = server.set(database=DATABASE_PREFIX + folder.name.replace("-", "_").lower())
     password = None if address.password is None else str(address.password)
     yield address._replace(password=None).render_as_string(), password
-    with admin.connect() as connection:
-        connection.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    admin.dispose()
+    administer(server, f"DROP DATABASE IF EXISTS {address.database} WITH (FORCE)")
 
 
 @contextmanager
 def project(request, folder, engine, appending=chain.append):
+    """A record of its own for each test: a copy of one that is written once per process."""
     values = {
         "project": "p",
         "graph": {"label": "A", "key": "id", "features": "f", "class_property": "kind"},
@@ -61,19 +58,32 @@ def project(request, folder, engine, appending=chain.append):
     }
     settings = load_values(values, folder / "ringfence.toml", {})
     with database(request, folder, engine) as (url, password):
+
+        def make():
+            store = open_store(url, password)
+            write_record(store, settings, appending)
+            store.close()
+
+        address = make_url(url) if password is None else make_url(url).set(password=password)
+        copies = request.getfixturevalue("store_copies")
+        copies.provide(("record", appending), address, settings.engine.folder, make)
         store = open_store(url, password)
-        # a verb that an earlier test of the command line left in this process is not this one's
-        with acting_as("python"), mock.patch.object(chain, "append", appending):
-            fill_store(store, settings, PLAN)
-            with writing(store, settings) as writer:
-                predictions.mark_gone(writer, [GONE])
-                for action in ("claim", "done"):
-                    source = key_source(settings)
-                    record_mark(store, "p", source, RETURNED, "anna", action, "seen")
-                record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
-                live_on(writer)
         yield store, settings
         store.close()
+
+
+def write_record(store, settings, appending):
+    """Three runs, a node that went, one that somebody looked at, two versions and comparisons."""
+    # a verb that an earlier test of the command line left in this process is not this one's
+    with acting_as("python"), mock.patch.object(chain, "append", appending):
+        fill_store(store, settings, PLAN)
+        with writing(store, settings) as writer:
+            predictions.mark_gone(writer, [GONE])
+            for action in ("claim", "done"):
+                source = key_source(settings)
+                record_mark(store, "p", source, RETURNED, "anna", action, "seen")
+            record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
+            live_on(writer)
 
 
 def live_on(writer):
@@ -121,3 +131,35 @@ def drop_triggers(connection):
             connection.execute(text(f"DROP TRIGGER IF EXISTS audit_no_{verb}"))
     else:
         connection.execute(text("DROP TRIGGER IF EXISTS audit_append_only ON audit"))
+
+
+@contextmanager
+def unguarded(connection):
+    """Without the triggers that keep the chain append-only; they are as before afterwards."""
+    definitions = {
+        "sqlite": "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'audit_no_%'",
+        "postgresql": "SELECT pg_get_triggerdef(oid) FROM pg_trigger "
+        "WHERE tgname = 'audit_append_only'",
+    }
+    standing = connection.execute(text(definitions[connection.dialect.name])).scalars().all()
+    drop_triggers(connection)
+    yield
+    for definition in standing:
+        connection.exec_driver_sql(definition)
+
+
+def append_of_an_older_version(connection, project_, key, kind, facts, *, append=chain.append):
+    """Seal entries without the keyless hash, as versions did that did not seal all tables."""
+    with mock.patch.object(chain, "append_sealed", _append_without_keyless_hash):
+        return append(connection, project_, key, kind, facts)
+
+
+def _append_without_keyless_hash(connection, project_, key, kind, facts):
+    last = chain.newest_entry(connection, project_)
+    n, prev = (last.n + 1, last.hash) if last else (1, "")
+    written = {"at_ns": 1, "actor": current_actor(), "lease": None}
+    body = dumps({"n": n, "project": project_, "kind": kind, **written, **facts})
+    values = {"project": project_, "n": n, "body": body, "prev": prev}
+    sealed = chain.seal(key, prev, body)
+    connection.execute(insert(audit).values(**values, hash=sealed))
+    return n

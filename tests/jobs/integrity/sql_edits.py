@@ -112,6 +112,21 @@ SQL_EDITS = {
         ["UPDATE label SET noticed_ns = noticed_ns + 1 WHERE node_key = '{node}'"],
         "label",
     ),
+    "prediction.created_ns": (
+        "UPDATE prediction SET created_ns = created_ns + 1 WHERE node_key = '{node}'",
+        [],
+        "run 2: created_ns or evidence",
+    ),
+    "prediction.created_ns taken away": (
+        "UPDATE prediction SET created_ns = NULL WHERE node_key = '{node}'",
+        [],
+        "run 2: created_ns or evidence",
+    ),
+    "prediction.evidence": (
+        "UPDATE prediction SET evidence = '00' WHERE node_key = '{node}'",
+        [],
+        "run 2: created_ns or evidence",
+    ),
     "prediction.degree": (
         "UPDATE prediction SET degree = degree + 1 WHERE node_key = '{node}'",
         ["UPDATE coverage SET mean_degree = mean_degree + 0.1 WHERE seq = 2"],

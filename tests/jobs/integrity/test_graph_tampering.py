@@ -12,12 +12,13 @@ from neo4j.exceptions import Neo4jError
 from sqlalchemy import text
 
 from ringfence.connector.errors import RingfenceError, StoreError
+from ringfence.connector.neo4j.migrate import cypher_files
+from ringfence.connector.store import chain
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
 from tests.jobs.integrity.graph_edits import GRAPH_EDITS, MOVES, PICK, TAKE
-from tests.jobs.integrity.sample_record import drop_triggers
+from tests.jobs.integrity.sample_record import drop_triggers, unguarded
 from tests.stores import sqlite
 
 
@@ -32,14 +33,12 @@ class OpenTransaction:
 
 
 @pytest.fixture
-def audited(grown):
+def audited(scored):
     """Two runs, classes that became known, an audit; and a way to see what an edit leads to."""
-    workspace = grown.workspace
-    run_training(workspace)
+    workspace = scored.workspace
+    scored.arrive(scored.later[0])
     run_scoring(workspace)
-    grown.arrive(grown.later[0])
-    run_scoring(workspace)
-    grown.reveal(grown.first.nodes)
+    scored.reveal(scored.first.nodes)
     run_audit(workspace)
     return workspace
 
@@ -88,6 +87,73 @@ def test_a_dropped_constraint_is_found(audited):
     audited.graph.run("DROP CONSTRAINT ringfence_evaluated")
     problems = run_verification(audited).problems
     assert any("the constraint ringfence_evaluated on EVALUATED is gone" in p for p in problems)
+
+
+CONSTRAINTS = {
+    "ringfence_migration": "FOR (m:RingfenceMigration) REQUIRE m.name IS UNIQUE",
+    "ringfence_run": "FOR (r:RingfenceRun) REQUIRE r.other IS UNIQUE",
+    "ringfence_class": "FOR (c:RingfenceClass) REQUIRE (c.name, c.other) IS UNIQUE",
+    "ringfence_coverage": "FOR (a:CoverageAudit) REQUIRE a.other IS UNIQUE",
+    "ringfence_fence": "FOR (f:RingfenceFence) REQUIRE f.other IS UNIQUE",
+    "ringfence_evaluated": "FOR ()-[e:EVALUATED]-() REQUIRE e.other IS UNIQUE",
+}
+"""Our constraints by name, each on another property than the migrations make it for."""
+
+
+@sqlite
+def test_a_constraint_of_the_same_name_on_another_property_is_found(audited):
+    for name, other in CONSTRAINTS.items():
+        audited.graph.run(f"DROP CONSTRAINT {name}")
+        audited.graph.run(f"CREATE CONSTRAINT {name} {other}")
+    problems = [problem for problem in run_verification(audited).problems if "is about" in problem]
+    assert len(problems) == len(CONSTRAINTS)
+    for name in CONSTRAINTS:
+        assert any(f"the constraint {name} on " in problem for problem in problems)
+    file = cypher_files()[0]
+    for name, statement in zip(CONSTRAINTS, file.statements(), strict=True):
+        audited.graph.run(f"DROP CONSTRAINT {name}")
+        audited.graph.run(statement)
+    assert run_verification(audited).problems == ()
+
+
+@sqlite
+def test_an_anchor_that_was_set_back_to_an_earlier_entry_is_found(audited):
+    """It fits the chain; that a later session stored more before it wrote is what tells."""
+    with audited.store.reading() as connection:
+        entries = chain.read_entries(connection, audited.project)
+    last = max(entry.facts["lease"] for entry in entries)
+    earlier = [entry for entry in entries if entry.facts["lease"] < last]
+    set_anchor(audited, earlier[-1])
+    assert run_verification(audited).problems == ()  # as a session that died leaves it
+    set_anchor(audited, earlier[-2])
+    (problem,) = run_verification(audited).problems
+    assert "it was set back" in problem
+    run_audit(audited)  # its session stores what the ones before it left
+    assert run_verification(audited).problems == ()
+
+
+@sqlite
+def test_the_next_session_shows_the_coverage_of_an_audit_that_died(audited):
+    """Whatever it does: else the anchor would cover an audit that the graph does not show."""
+    set_coverage_back(audited)
+    assert any("CoverageAudit" in problem for problem in run_verification(audited).problems)
+    with audited.store.reading() as connection:
+        entries = chain.read_entries(connection, audited.project)
+    audits = [entry for entry in entries if entry.kind == "audited"]
+    set_anchor(audited, entries[audits[-1].n - 2])
+    run_scoring(audited)
+    assert run_verification(audited).problems == ()
+
+
+def set_coverage_back(workspace):
+    workspace.graph.run("MATCH (a:CoverageAudit) SET a.covered = 0, a.at = datetime('2020-01-01')")
+
+
+def set_anchor(workspace, entry):
+    workspace.graph.run(
+        "MATCH (f:RingfenceFence {project: $project}) SET f.chain_n = $n, f.chain_hash = $hash",
+        project=workspace.project, n=entry.n, hash=entry.hash,
+    )  # fmt: skip
 
 
 @sqlite
@@ -151,8 +217,7 @@ LAST_RUN = (
 def test_both_stores_put_back_to_an_earlier_moment_are_not_found(audited):
     """What can't be found without something outside of both: the report's copy, a backup, a log."""
     workspace = audited
-    with workspace.store.transaction() as connection:
-        drop_triggers(connection)
+    with workspace.store.transaction() as connection, unguarded(connection):
         bodies = connection.execute(text("SELECT n, body FROM audit ORDER BY n")).all()
         end = next(n for n, body in bodies if '"kind":"applied"' in body)
         connection.execute(text(f"DELETE FROM audit WHERE n > {end}"))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import text
 
+from ringfence.connector.list_terms import ListFacts, ListTerms
 from ringfence.connector.prediction_table import FurtherSizes
 from ringfence.connector.records import (
     Correction,
@@ -17,15 +18,23 @@ from ringfence.connector.records import (
     Threshold,
 )
 from ringfence.connector.store import chain, coverage, labels, runs
+from ringfence.connector.store.audit_chain.run_comparison import RUN_DEFAULTS
+from ringfence.connector.store.calibration.run_basis import MonitorInput, RunBasis
 from ringfence.connector.store.corrections import record_corrections
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.first_seen import record_first_seen
 from ringfence.connector.store.labels import OpenPrediction
 from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.worklist.sampled_nodes import AuditSample
 from ringfence.jobs.auditing.audit import count_coverage
-from ringfence.jobs.integrity import record_check
 from tests.jobs.integrity.later_edits import LATER_EDITS
-from tests.jobs.integrity.sample_record import ENGINES, PLAN, project, writing
+from tests.jobs.integrity.sample_record import (
+    ENGINES,
+    PLAN,
+    append_of_an_older_version,
+    project,
+    writing,
+)
 from tests.jobs.integrity.test_tampering import problems_after, problems_of
 
 ALPHAS = (0.1, 0.005)
@@ -59,6 +68,7 @@ def _run_with_bands(store, settings, writer):
     facts = replace(
         facts, n_evaluated=9, alphas=ALPHAS, level=0.1, lowest_level=0.005, n_thresholds=4,
         levels=LEVELS, watermark_to_ns=facts.watermark_to_ns + 1, threshold=None,
+        lists=[LIST.as_json()],
     )  # fmt: skip
     thresholds = [
         Threshold(alpha, band, "", alpha, -0.9, 30, 30.0, 5 if band == "0-4" else 4)
@@ -67,7 +77,14 @@ def _run_with_bands(store, settings, writer):
     ]
     further = FurtherSizes([one.node_key for one in sets], (0.005,), np.full((1, 9), 4))
     joining = [JoinedNode("s:account 1-5", 1, "retail")]
-    seq = runs.decide(writer, Decision(facts, sets, [], {}, thresholds, further, joining))
+    listed = {"s:new 1": {"clear": 0.01}, "s:new 2": {"clear": 0.02, "investigate": 0.3}}
+    decision = Decision(
+        facts, sets, [], {}, thresholds, further, joining,
+        sample=AuditSample(2, ("s:new 1", "s:new 3")),
+        basis=RunBasis(MonitorInput(("s:account 1-5", "s:account 1-6"), (0.4, 0.7))),
+        listed=listed,
+    )  # fmt: skip
+    seq = runs.decide(writer, decision)
     runs.close_run(writer, seq, (), {})
     one = sets[0]
     opened = OpenPrediction(
@@ -75,7 +92,7 @@ def _run_with_bands(store, settings, writer):
         "sample-1", p_values=dumps(one.p_values), alphas=dumps(ALPHAS),
         levels=dumps(LEVELS),
     )  # fmt: skip
-    labels.record_labels(writer, [labels.judge(opened, KnownClass("retail"), PLAN.classes)])
+    labels.record_labels(writer, [labels.check_label(opened, KnownClass("retail"), PLAN.classes)])
     coverage.set_mark(writer, grouped_seq=seq)
     coverage.record_coverage(writer, count_coverage(store, settings))
 
@@ -85,6 +102,9 @@ def later(request, tmp_path_factory):
     with later_record(request, tmp_path_factory.mktemp("later"), request.param) as opened:
         yield opened
 
+
+TERMS = ListTerms("clear", "retail", is_clear=True, may_be_wrong=0.05, per="run")
+LIST = ListFacts(TERMS, 30, 9, 0.3, 8, 2, "theorem", "list clear: 2 nodes")
 
 CASES = [(edit, "alone") for edit in LATER_EDITS]
 CASES += [(edit, "covered up") for edit, (_, cover_up, _) in LATER_EDITS.items() if cover_up]
@@ -97,21 +117,24 @@ def test_an_untouched_record_has_no_problem(later):
 @pytest.mark.parametrize(("edit", "how"), CASES)
 def test_an_edit_of_later_tables_is_found_and_named(later, edit, how):
     statement, cover_up, words = LATER_EDITS[edit]
-    found = problems_after(later, [statement, *(cover_up if how == "covered up" else ())])
-    assert any(words in problem for problem in found), found
+    problems = problems_after(later, [statement, *(cover_up if how == "covered up" else ())])
+    assert any(words in problem for problem in problems), problems
 
 
 def test_times_that_nobody_sealed_are_sealed_with_the_next(request, tmp_path):
     def before(connection, project_, key, kind, facts, *, append=chain.append):
         return "" if kind == "seen" else append(connection, project_, key, kind, facts)
 
-    with project(request, tmp_path, "sqlite") as (store, settings), writing(store, settings) as own:
+    with (
+        project(request, tmp_path, "sqlite", append_of_an_older_version) as (store, settings),
+        writing(store, settings) as writer,
+    ):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(chain, "append", before)
-            record_first_seen(own, {"s:a": 10})
+            record_first_seen(writer, {"s:a": 10})
         edit = ["UPDATE first_seen SET seen_ns = 5"]
         assert problems_after((store, settings), edit) == []  # the control: it was not sealed
-        record_first_seen(own, {"s:b": 20})
+        record_first_seen(writer, {"s:b": 20})
         assert problems_of(store, settings) == []
         assert problems_after((store, settings), edit)
 
@@ -120,7 +143,7 @@ MIGRATED = "UPDATE run SET level = alpha, n_thresholds = 1, shift = NULL, mean_s
 
 
 def test_a_run_of_an_older_version_has_no_levels(request, tmp_path):
-    later = {*record_check.RUN_DEFAULTS, "level"}
+    later = {*RUN_DEFAULTS, "level"}
 
     def before(connection, project_, key, kind, facts, *, append=chain.append):
         if kind == "decided":
@@ -133,8 +156,9 @@ def test_a_run_of_an_older_version_has_no_levels(request, tmp_path):
             connection.execute(text(MIGRATED))
         assert problems_of(*opened) == []
         for column, value in {"alphas": "'[0.5]'", "level": "0.5", "promise": "'class'"}.items():
-            found = problems_after(opened, [f"UPDATE run SET {column} = {value} WHERE seq = 2"])
-            assert any(f"run 2: {column} changed" in one for one in found), found
+            edit = f"UPDATE run SET {column} = {value} WHERE seq = 2"
+            problems = problems_after(opened, [edit])
+            assert any(f"run 2: {column} changed" in problem for problem in problems), problems
 
 
 def test_groups_that_stood_there_before_are_not_sealed(later):

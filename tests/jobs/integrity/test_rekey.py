@@ -17,12 +17,12 @@ from typer.testing import CliRunner
 from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, StoreError
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.digests import MAX_BLOCKS, digest_entries, first_changed
+from ringfence.connector.store.audit_chain.keys import KeySource, current_key, write_next_key
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
+from ringfence.connector.store.audit_chain.rotation import rotate_key
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.trail.digests import MAX_BLOCKS, digest_entries, first_changed
-from ringfence.connector.store.trail.keys import KeySource, current_key, write_next_key
-from ringfence.connector.store.trail.rotation import rotate_key
-from ringfence.connector.store.trail.sound_record import require_sound_record
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.cli.app import app
 from ringfence.jobs.integrity.chain_check import chain_words
@@ -54,7 +54,7 @@ def rotate(opened):
             writer = Writer(store, writer.lease, current_key(connection, "p", source))
         new_key = write_next_key(source)
         rotate_key(writer, new_key)
-    source.next_file.replace(source.own / "audit.key")
+    source.next_file.replace(source.project_folder / "audit.key")
     return writer.key, new_key
 
 
@@ -180,8 +180,8 @@ def test_a_rotations_entry_stays_small_and_finds_the_block(length):
     assert first_changed([*entries, entries[0]], facts) is not None
     middle = length // 2
     entries[middle] = chain.ChainEntry("p", middle + 1, "other", "", "", {})
-    found = first_changed(entries, facts)
-    assert found <= middle + 1 < found + facts["block"]
+    first = first_changed(entries, facts)
+    assert first <= middle + 1 < first + facts["block"]
 
 
 def test_a_folder_whose_key_others_have_too_keeps_it(tmp_path):
@@ -189,7 +189,7 @@ def test_a_folder_whose_key_others_have_too_keeps_it(tmp_path):
     shared = chain.chain_key(None, tmp_path)
     write_next_key(source)
     assert stat.S_IMODE(source.next_file.stat().st_mode) == 0o600
-    source.next_file.replace(source.own / "audit.key")
+    source.next_file.replace(source.project_folder / "audit.key")
     assert source.read(None) != shared
     assert chain.chain_key(None, tmp_path) == shared
 
@@ -225,11 +225,10 @@ def run_command(folder, settings, *arguments, code=MAIN, **environment):
 @pytest.mark.long
 @postgresql_later
 @pytest.mark.slow
-def test_rekey_on_real_stores_survives_kills_at_every_place(grown, tmp_path):
+def test_rekey_on_real_stores_survives_kills_at_every_place(trained, tmp_path):
     """Killed before and after the chain's entry; then whole; then two more rotations by hand."""
-    workspace, settings = grown.workspace, grown.workspace.settings
+    workspace, settings = trained.workspace, trained.workspace.settings
     source = workspace.key_source
-    run_training(workspace)
     first = (settings.engine.folder / "audit.key").read_text()
 
     def killed(place):
@@ -247,12 +246,12 @@ def test_rekey_on_real_stores_survives_kills_at_every_place(grown, tmp_path):
     killed("key rotated")
     waited_for_lease(workspace)
     assert not source.next_file.exists()  # finished: the chain had it
-    assert source.file == source.own / "audit.key"
+    assert source.file == source.project_folder / "audit.key"
     assert source.file.read_text() != first
     run_scoring(workspace)
     done = run_command(tmp_path, settings, "rekey", "--json")
     report = json.loads(done.stdout)
-    assert report["file"] == str(source.own / "audit.key")
+    assert report["file"] == str(source.project_folder / "audit.key")
     assert report["removed"] is None
     assert (settings.engine.folder / "audit.key").exists()  # left by the kill; harmless
     with write_session(workspace, QUIET):
@@ -305,9 +304,8 @@ def test_a_configured_key_is_rotated_to_a_configured_one(grown):
 
 
 @postgresql_later
-def test_the_command_says_what_it_did(grown, tmp_path):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_the_command_says_what_it_did(trained, tmp_path):
+    workspace = trained.workspace
     done = run_command(tmp_path, workspace.settings, "rekey")
     assert done.returncode == 0, done.stderr
     assert "Entry 2: key " in done.stdout
@@ -316,18 +314,17 @@ def test_the_command_says_what_it_did(grown, tmp_path):
 
 
 @postgresql_later
-def test_an_old_database_is_refused_also_where_only_an_audit_is_missing(grown, tmp_path):
+def test_an_old_database_is_refused_also_where_only_an_audit_is_missing(trained, tmp_path):
     """The graph remembers the chain's newest entry."""
-    workspace, settings = grown.workspace, grown.workspace.settings
+    workspace, settings = trained.workspace, trained.workspace.settings
     if not settings.audit.url.startswith("sqlite"):
         pytest.skip("a file is copied")
-    run_training(workspace)
     file = settings.audit.url.removeprefix("sqlite:///")
     with (
-        closing(sqlite3.connect(file)) as one,
-        closing(sqlite3.connect(tmp_path / "old.db")) as two,
+        closing(sqlite3.connect(file)) as newest,
+        closing(sqlite3.connect(tmp_path / "old.db")) as backup,
     ):
-        one.backup(two)
+        newest.backup(backup)
     run_rekey(workspace)
     old = open_store(f"sqlite:///{tmp_path / 'old.db'}")
     restored = replace(workspace, store=old)

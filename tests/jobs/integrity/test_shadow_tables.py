@@ -10,13 +10,13 @@ from sqlalchemy import select
 from ringfence.connector.prediction_table import PredictionTable
 from ringfence.connector.records import Member
 from ringfence.connector.store import tables
+from ringfence.connector.store.audit_chain.summary import describe_entry
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.lifecycle.activations import newest_candidate, record_activation
 from ringfence.connector.store.models import record_model
 from ringfence.connector.store.shadow.consulted import consulted_runs, shadowed_runs
 from ringfence.connector.store.shadow.coverage import record_shadow_coverage, shadow_totals
 from ringfence.connector.store.shadow.sets import ShadowRun, record_shadow
-from ringfence.connector.store.trail.summary import describe_entry
 from tests.jobs.integrity.sample_record import ENGINES, PLAN, project, writing
 from tests.jobs.integrity.test_tampering import problems_after, problems_of
 

@@ -10,12 +10,12 @@ import pytest
 from sqlalchemy import text
 
 from ringfence.connector.records import KnownClass
-from ringfence.connector.store import chain, coverage, labels, runs
+from ringfence.connector.store import coverage, labels, runs
+from ringfence.connector.store.audit_chain.integrity import RecordReader, record_snapshot
 from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.labels import OpenPrediction
 from ringfence.connector.store.runs import Decision
-from ringfence.connector.store.trail.integrity import RecordReader, record_snapshot
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import count_coverage
 from ringfence.jobs.integrity.record_check import find_edits
@@ -23,6 +23,7 @@ from ringfence.jobs.project.audit_store import key_source
 from tests.jobs.integrity.sample_record import (
     ENGINES,
     PLAN,
+    append_of_an_older_version,
     drop_triggers,
     project,
     some_set,
@@ -106,7 +107,7 @@ ADDED = {
 }
 
 
-def append_as_before(connection, project_, key, kind, facts, *, append=chain.append):
+def append_as_before(connection, project_, key, kind, facts, *, append=append_of_an_older_version):
     """Seal what versions up to 0.4 sealed."""
     dropped = ("applied", "gone", "alarms", "grouped", "marked", "activated")
     if kind not in ADDED and kind not in dropped:
@@ -161,7 +162,7 @@ def go_on(store, settings, writer):
     seq = runs.decide(writer, Decision(runs.RunFacts(**columns), sets, []))
     runs.close_run(writer, seq, [sets[8].node_key], {})
     judged = [
-        labels.judge(
+        labels.check_label(
             OpenPrediction(one.node_key, dumps(one.classes), dumps(one.scores), None, None, ""),
             KnownClass("retail"),
             PLAN.classes,

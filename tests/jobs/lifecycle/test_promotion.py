@@ -13,11 +13,16 @@ from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
+from ringfence.jobs.lifecycle.versions import read_versions
 from ringfence.jobs.project.model_files import WEIGHTS
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.project_copies import Stage, starts_from
 from tests.stores import sqlite
 
+two_versions = starts_from(
+    Stage("two versions", "trained", lambda workspace, _: run_training(workspace))
+)
 SILENT = object()  # takes a setting out of the configuration
 
 
@@ -39,13 +44,13 @@ def test_a_life_of_two_versions(grown):
     workspace = with_settings(grown.workspace, "conformal", rule=SILENT)
     first = run_training(workspace)
     assert first.state == "active"
-    one = run_scoring(workspace)
+    first_run = run_scoring(workspace)
     other = with_settings(workspace, "conformal", rule="NodeEx", score="APS")
     second = run_training(other)
     assert second.state == "candidate"
     grown.arrive(grown.later[0])
-    two = run_scoring(workspace)
-    assert two.run.model == first.version  # a candidate changes no run
+    second_run = run_scoring(workspace)
+    assert second_run.run.model == first.version  # a candidate changes no run
     promoted = run_promotion(workspace, second.version[:20], "better on paper")
     assert (promoted.version, promoted.was, promoted.changed) == (
         second.version, first.version, True)  # fmt: skip
@@ -53,8 +58,8 @@ def test_a_life_of_two_versions(grown):
     again = run_promotion(workspace, second.version, "twice")
     assert (again.changed, again.reason) == (False, "better on paper")
     grown.arrive(grown.later[1])
-    three = run_scoring(workspace)
-    assert (three.run.model, three.run.rule) == (second.version, "NodeEx")
+    third_run = run_scoring(workspace)
+    assert (third_run.run.model, third_run.run.rule) == (second.version, "NodeEx")
     back = run_rollback(workspace, "it was not")
     assert (back.version, back.was) == (first.version, second.version)
     with pytest.raises(ModelError, match="no model version was in use before"):
@@ -63,18 +68,19 @@ def test_a_life_of_two_versions(grown):
         "MATCH (old:Account) WITH old LIMIT 5 CREATE (:Account {id: 90000 + old.id, "
         "features: old.features, created_at: datetime.realtime()})"
     )
-    four = run_scoring(workspace)
-    assert (four.evaluated, four.run.model, four.run.rule) == (5, first.version, "auto")
+    last_run = run_scoring(workspace)
+    assert (last_run.evaluated, last_run.run.model, last_run.run.rule) == (5, first.version, "auto")
     keys = predictions.evaluated_keys(workspace.store, workspace.project)
-    evaluated = one.evaluated + two.evaluated + three.evaluated + 5
+    evaluated = first_run.evaluated + second_run.evaluated + third_run.evaluated + 5
     assert len(keys) == len(set(keys)) == evaluated
     assert run_verification(workspace).problems == ()
 
 
 @sqlite
-def test_what_the_next_run_could_not_use_is_refused_and_nothing_changes(grown):
-    workspace = grown.workspace
-    first, second = run_training(workspace), run_training(workspace)
+@two_versions
+def test_what_the_next_run_could_not_use_is_refused_and_nothing_changes(trained):
+    workspace = trained.workspace
+    first, second = read_versions(workspace.store, workspace.project).versions
     with pytest.raises(ModelError, match="0 model versions begin with 'x'"):
         run_promotion(workspace, "x", "why not")
     with pytest.raises(ConfigError, match="no reason"):
@@ -140,10 +146,11 @@ def test_a_silent_configuration_takes_the_policy_of_the_version_in_use(grown):
 
 
 @sqlite
+@two_versions
 @pytest.mark.parametrize("place", fault_points.PROMOTION_NAMES)
-def test_a_crash_leaves_the_version_before_or_the_one_after(grown, monkeypatch, place):
-    workspace = grown.workspace
-    first, second = run_training(workspace), run_training(workspace)
+def test_a_crash_leaves_the_version_before_or_the_one_after(trained, monkeypatch, place):
+    workspace = trained.workspace
+    first, second = read_versions(workspace.store, workspace.project).versions
 
     def die(name):
         if name == place:
@@ -161,10 +168,10 @@ def test_a_crash_leaves_the_version_before_or_the_one_after(grown, monkeypatch, 
 
 
 @sqlite
-def test_a_promotion_waits_for_a_run_that_is_at_work(grown):
-    workspace = grown.workspace
-    run_training(workspace)
-    second = run_training(workspace)
+@two_versions
+def test_a_promotion_waits_for_a_run_that_is_at_work(trained):
+    workspace = trained.workspace
+    _, second = read_versions(workspace.store, workspace.project).versions
     done = []
     with workspace.lease():
         with pytest.raises(LeaseHeld):

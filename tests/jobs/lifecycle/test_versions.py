@@ -8,7 +8,7 @@ import pytest
 from ringfence.connector.errors import ModelError
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.card_page import FORMATS, as_html, as_markdown
-from ringfence.jobs.lifecycle.comparison import BASELINES
+from ringfence.jobs.lifecycle.comparison import BASELINES, DESCRIPTIONS
 from ringfence.jobs.lifecycle.versions import choose_version, read_versions
 from tests.jobs.integrity.sample_record import project
 
@@ -34,15 +34,17 @@ def test_versions_are_listed_with_state_runs_and_coverage(store):
     assert found.active == "sample-1"
     assert json.loads(json.dumps(found.as_json()))["activations"][1]["how"] == "promoted"
     assert second.on_holdout == "accuracy 1.000, beats 3 of 3"
-    assert [one.split(" than ")[1].split(" in ")[0] for one in found.warnings] == list(BASELINES)
+    assert [one.split(" than ")[1].split(" in ")[0] for one in found.warnings] == [
+        DESCRIPTIONS[name] for name in BASELINES
+    ]
     assert all(one.startswith("the model in use sample-1 is no better") for one in found.warnings)
 
 
 def test_a_card_has_everything_in_three_formats(store):
     card = read_card(store, "p", "sample-1")
     titles = [section.title for section in card.sections]
-    assert titles == ["Model", "Data", "How good it is", "Promise", "In use", "Since then",
-                      "Known limits"]  # fmt: skip
+    assert titles == ["Model", "Data", "How good it is", "What the relationships bring", "Promise",
+                      "In use", "Since then", "Known limits"]  # fmt: skip
     html, markdown, body = (FORMATS[name](card) for name in ("html", "markdown", "json"))
     for part in ("ab" * 32, "it is not", "verdict broken", "NodeEx"):
         assert part in html

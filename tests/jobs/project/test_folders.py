@@ -9,6 +9,7 @@ import pytest
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project import folders
 from ringfence.jobs.project.folders import MIRROR, MODELS, TABLES, project_folder
+from ringfence.jobs.project.seed_key import seed_keys
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples import demo, demo_project
 from ringfence.jobs.scoring.score import run_scoring
@@ -65,23 +66,25 @@ def test_a_demo_replaces_what_an_earlier_one_left_in_either_layout(tmp_path):
         (folder / name).mkdir(parents=True)
     settings = demo_project._write_configuration(tmp_path, demo.PAYMENTS_TOML)
     assert settings.engine.folder == folder
-    assert [one.name for one in folder.iterdir()] == ["neo4j"]
+    left = sorted(place for place in folder.rglob("*") if not place.is_dir())
+    assert left == [seed_keys(settings).file]  # the demo's own published key
+    assert (folder / "neo4j").is_dir()
+    assert not [place for place in folder.rglob("*") if place.name in (MODELS, MIRROR, TABLES)]
 
 
 @sqlite
-def test_two_projects_in_one_folder_both_evaluate_all_their_nodes(grown):
-    workspace = grown.workspace
+def test_two_projects_in_one_folder_both_evaluate_all_their_nodes(trained):
+    workspace = trained.workspace
     with other_project(workspace) as second:
-        for one in (workspace, second):
-            run_training(one)
+        run_training(second)
         assert workspace.folder != second.folder
-        for batch in (None, *grown.later):
+        for batch in (None, *trained.later):
             if batch is not None:
-                grown.arrive(batch)
-            reports = [run_scoring(one) for one in (workspace, second)]
+                trained.arrive(batch)
+            reports = [run_scoring(project) for project in (workspace, second)]
             assert reports[0].evaluated == reports[1].evaluated > 0
-        for one in (workspace, second):
-            assert run_verification(one).problems == ()
+        for project in (workspace, second):
+            assert run_verification(project).problems == ()
 
 
 @sqlite
@@ -92,8 +95,8 @@ def test_with_one_folder_for_both_the_second_would_evaluate_nobody(grown, monkey
     )
     workspace = grown.workspace
     with other_project(workspace) as second:
-        for one in (workspace, second):
-            run_training(one)
+        for project in (workspace, second):
+            run_training(project)
         assert run_scoring(workspace).evaluated > 0
         grown.arrive(grown.later[0])
         assert run_scoring(workspace).evaluated == 100
@@ -102,12 +105,10 @@ def test_with_one_folder_for_both_the_second_would_evaluate_nobody(grown, monkey
 
 @pytest.mark.parametrize("interrupted_after", [None, 0, 1, 2])
 @sqlite
-def test_a_folder_as_the_first_version_left_it_moves_over(grown, monkeypatch, interrupted_after):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_folder_as_the_first_version_left_it_moves_over(scored, monkeypatch, interrupted_after):
+    workspace = scored.workspace
     folder = lay_out_as_before(workspace)
-    grown.arrive(grown.later[0])
+    scored.arrive(scored.later[0])
     if interrupted_after is not None:
         with monkeypatch.context() as broken:
             broken.setattr(folders, "_rename", crash_after(interrupted_after, folders._rename))
@@ -133,21 +134,20 @@ def crash_after(count, rename):
 
 
 @sqlite
-def test_a_mirror_that_two_projects_have_used_is_read_anew(grown):
-    workspace = grown.workspace
+def test_a_mirror_that_two_projects_have_used_is_read_anew(trained):
+    workspace = trained.workspace
     with other_project(workspace) as second:
-        for one in (workspace, second):
-            run_training(one)
+        run_training(second)
         run_scoring(workspace)
         models = [*second.models.iterdir()]
         folder = workspace.settings.engine.folder
         shutil.move(models[0], folder / models[0].name)
         lay_out_as_before(workspace)
         shutil.move(folder / models[0].name, folder / MODELS / models[0].name)
-        grown.arrive(grown.later[0])
+        trained.arrive(trained.later[0])
         first_report, second_report = run_scoring(workspace), run_scoring(second)
         assert first_report.evaluated == 100
-        assert second_report.evaluated == 100 + len(grown.first.nodes) - sum(
-            grown.labelled[grown.first.nodes]
+        assert second_report.evaluated == 100 + len(trained.first.nodes) - sum(
+            trained.labelled[trained.first.nodes]
         )
         assert not (folder / MODELS).exists()

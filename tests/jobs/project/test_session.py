@@ -1,6 +1,5 @@
 """The write session: every command that writes refuses, recovers and anchors in the same way."""
 
-import time
 from contextlib import nullcontext
 
 import pytest
@@ -19,6 +18,7 @@ from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
+from tests.leases import Heartbeat, StoreClock
 from tests.stores import sqlite
 
 
@@ -51,12 +51,12 @@ def test_after_training_the_graph_remembers_the_chains_newest_entry(grown, monke
     with monkeypatch.context() as broken:  # control: a session without its end
         broken.setattr(session, "anchor_newest_entry", lambda *_: None)
         run_training(workspace)
-    found = run_verification(workspace)
-    assert (found.entries, found.anchored) == (1, None)
+    verified = run_verification(workspace)
+    assert (verified.entries, verified.anchored) == (1, None)
     run_training(workspace)
-    found = run_verification(workspace)
-    assert found.anchored == found.entries == 2
-    assert found.problems == ()
+    verified = run_verification(workspace)
+    assert verified.anchored == verified.entries == 2
+    assert verified.problems == ()
     with workspace.store.transaction() as connection:
         allow_edits(connection)
         connection.execute(text("DELETE FROM audit WHERE n = 2"))
@@ -68,9 +68,8 @@ def _silent(*_given):
 
 
 @sqlite
-def test_a_rewritten_entry_stays_visible_however_many_sessions_follow(grown):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_a_rewritten_entry_stays_visible_however_many_sessions_follow(trained):
+    workspace = trained.workspace
     with workspace.writer() as writer, workspace.store.transaction() as connection:
         allow_edits(connection)
         connection.execute(text("DELETE FROM audit WHERE n = 1"))
@@ -83,10 +82,8 @@ def test_a_rewritten_entry_stays_visible_however_many_sessions_follow(grown):
 
 @sqlite
 @pytest.mark.parametrize("verb", VERBS)
-def test_a_store_older_than_the_graph_is_refused_by_every_command_that_writes(grown, verb):
-    workspace = grown.workspace
-    run_training(workspace)
-    run_scoring(workspace)
+def test_a_store_older_than_the_graph_is_refused_by_every_command_that_writes(scored, verb):
+    workspace = scored.workspace
     with workspace.store.transaction() as connection:  # as a backup from before the run would be
         connection.execute(update(tables.lease).values(next_seq=1))
     with pytest.raises(StoreError, match="older than the graph"):
@@ -95,9 +92,8 @@ def test_a_store_older_than_the_graph_is_refused_by_every_command_that_writes(gr
 
 @sqlite
 @pytest.mark.parametrize("verb", ["score", "audit", "train", "rescore", "reconcile"])
-def test_a_run_left_decided_is_finished_by_whoever_writes_next(grown, verb, monkeypatch):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_a_run_left_decided_is_finished_by_whoever_writes_next(trained, verb, monkeypatch):
+    workspace = trained.workspace
 
     def crash(*_given):
         raise KeyboardInterrupt
@@ -115,9 +111,8 @@ def test_a_run_left_decided_is_finished_by_whoever_writes_next(grown, verb, monk
 
 
 @sqlite
-def test_a_session_that_fails_leaves_the_anchor_to_the_next(grown):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_a_session_that_fails_leaves_the_anchor_to_the_next(trained):
+    workspace = trained.workspace
 
     def fail():
         with write_session(workspace, lambda *_: None) as opened:
@@ -133,9 +128,8 @@ def test_a_session_that_fails_leaves_the_anchor_to_the_next(grown):
 
 
 @sqlite
-def test_a_session_without_news_writes_nothing_to_the_graph(grown):
-    workspace = grown.workspace
-    run_training(workspace)
+def test_a_session_without_news_writes_nothing_to_the_graph(trained):
+    workspace = trained.workspace
     asked = "MATCH (f:RingfenceFence) RETURN f.asked AS token"
     before = workspace.graph.read(asked)[0]["token"]
     with write_session(workspace, lambda *_: None) as opened:
@@ -156,12 +150,17 @@ def test_the_first_migration_makes_the_tables_and_later_ones_wait_for_the_lease(
 @sqlite
 @pytest.mark.parametrize("beating", [True, False])
 def test_a_session_keeps_its_lease_while_a_long_training_works(workspace, monkeypatch, beating):
-    engine = workspace.settings.engine.model_copy(update={"lease_seconds": 1.5})
-    short = workspace.settings.model_copy(update={"engine": engine})
+    lease_seconds = workspace.settings.engine.lease_seconds
+    clock, heart = StoreClock(monkeypatch), Heartbeat(monkeypatch)
     if not beating:  # the control: somebody who waits for the lease gets it
         monkeypatch.setattr(session, "heartbeat", lambda *_: nullcontext())
-    with open_workspace(short) as opened, write_session(opened, lambda *_: None) as working:
-        time.sleep(4)
+    with (
+        open_workspace(workspace.settings) as opened,
+        write_session(opened, lambda *_: None) as working,
+    ):
+        for _ in range(3):
+            clock.advance(lease_seconds / 2)
+            assert heart.beat() if beating else not heart.is_alive()
         if beating:
             with pytest.raises(LeaseHeld, match="is working on project"), workspace.lease():
                 pass

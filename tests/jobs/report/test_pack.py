@@ -68,12 +68,13 @@ def test_the_pack_holds_runs_cards_promotions_coverage_alarms_and_the_chain(pack
     assert [one["how"] for one in promotions][:1] == ["first"] or promotions
     chain = [json.loads(line) for line in files["chain.jsonl"].decode().splitlines()]
     manifest = json.loads(files["manifest.json"])
-    assert manifest["chain"] == {"entries": len(chain), "hash": chain[-1]["hash"]}
-    assert manifest["files"] == {
-        name: hashlib.sha256(content).hexdigest()
-        for name, content in files.items()
-        if name != "manifest.json"
-    }
+    assert manifest["chain"]["entries"] == len(chain)
+    assert manifest["chain"]["hash"] == chain[-1]["hash"]
+    digests = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    later = {"manifest.json", "SHA256SUMS"}
+    assert manifest["files"] == {name: digests[name] for name in set(files) - later}
+    sums = dict(line.split("  ")[::-1] for line in files["SHA256SUMS"].decode().splitlines())
+    assert sums == {name: digests[name] for name in set(files) - {"SHA256SUMS"}}
     verification = json.loads(files["verification.json"])
     assert verification["sound"] is True
     assert verification["problems"] == []

@@ -16,14 +16,12 @@ from ringfence.jobs.reproduce.cache import Cache
 from ringfence.jobs.reproduce.datasets import DatasetMissing, load, read_folder, write_npz
 from ringfence.jobs.reproduce.findings import findings
 from ringfence.jobs.reproduce.finished import full_logits
-from ringfence.jobs.reproduce.law import chance
-from ringfence.jobs.reproduce.protocol import edge_run
+from ringfence.jobs.reproduce.protocol import edge_run, stale_coverage
 from ringfence.jobs.reproduce.published import PUBLISHED, STATISTICS, TABLE_1
 from ringfence.jobs.reproduce.scores import score_cells, scores_record
 from ringfence.jobs.reproduce.sequence_runs import Plan, Results, run_datasets
 from ringfence.jobs.reproduce.splits import draw_split, trained_model
-from ringfence.jobs.reproduce.stale import stale_coverage
-from ringfence.jobs.reproduce.table import row_of
+from ringfence.jobs.reproduce.table import chance, row_of
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.conformal.weights import edge_weights
 from ringfence.models.networks import GCN

@@ -1,6 +1,6 @@
 """The story of a model's life: what it counts and says; the whole of it is in tests/end_to_end."""
 
-from ringfence.connector.records import AlarmState
+from ringfence.connector.alarm_records import AlarmState
 from ringfence.jobs.cli.story_view import StoryConsoleView
 from ringfence.jobs.integrity.verify import Verification
 from ringfence.jobs.lifecycle.promotion import PromotionReport

@@ -10,7 +10,6 @@ from ringfence.connector.store import tables
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.schedule.config_file import GOES_ON, ConfigFile
-from ringfence.jobs.training.train import run_training
 from tests.schedulers import (
     FAR,
     count,
@@ -45,10 +44,9 @@ def edited(path, setting):
 
 @pytest.mark.long
 @sqlite
-def test_a_running_scheduler_goes_on_as_it_started_and_says_so(grown, tmp_path):
-    workspace, settings = grown.workspace, grown.workspace.settings
+def test_a_running_scheduler_goes_on_as_it_started_and_says_so(trained, tmp_path):
+    workspace, settings = trained.workspace, trained.workspace.settings
     path = tmp_path / "ringfence.toml"
-    run_training(workspace)
     plan(settings, score=FAR)
     environment = env(settings, RINGFENCE_SCHEDULE_SCORE=FAR)
 
@@ -64,7 +62,7 @@ def test_a_running_scheduler_goes_on_as_it_started_and_says_so(grown, tmp_path):
             query = select(tables.run.c.alpha, tables.run.c.n_evaluated).order_by(tables.run.c.seq)
             return [tuple(row) for row in connection.execute(query)]
 
-    due = int((~grown.labelled[grown.first.nodes]).sum())
+    due = int((~trained.labelled[trained.first.nodes]).sum())
     with scheduler(tmp_path, environment) as process:
         eventually(lambda: count(process.log, "scheduled"), process)
         for setting in EDITS:
@@ -79,13 +77,13 @@ def test_a_running_scheduler_goes_on_as_it_started_and_says_so(grown, tmp_path):
         score(process, "done")
         assert decided() == [(0.1, due)]
         assert ends(process, signal.SIGTERM) == 0
-    grown.arrive(grown.later[0])
-    new = len(grown.later[0].nodes)
+    trained.arrive(trained.later[0])
+    new = len(trained.later[0].nodes)
     with scheduler(tmp_path, environment) as process:  # restarted: the new alpha counts
         score(process, "done")
         assert decided() == [(0.1, due), (0.3, new)]
         assert ends(process, signal.SIGTERM) == 0
-    grown.arrive(grown.later[1])
+    trained.arrive(trained.later[1])
     for setting in ("[graph] label", "[graph] class_property", "[graph] features"):
         before = edited(path, setting)
         with scheduler(tmp_path, environment) as process:  # refused, and nothing is written
@@ -97,7 +95,7 @@ def test_a_running_scheduler_goes_on_as_it_started_and_says_so(grown, tmp_path):
     with scheduler(tmp_path, environment) as process:
         score(process, "done")
         assert ends(process, signal.SIGTERM) == 0
-    assert decided() == [(0.1, due), (0.3, new), (0.3, len(grown.later[1].nodes))]
+    assert decided() == [(0.1, due), (0.3, new), (0.3, len(trained.later[1].nodes))]
     entries = ProjectQueries(workspace.store, workspace.project).whole_chain()
     (change,) = [json.loads(entry.body) for entry in entries if entry.kind == "configuration"]
     assert change["changed"] == {"alpha": [0.1, 0.3]}

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 import pytest
-from sqlalchemy import create_engine, func, make_url, select, text
+from sqlalchemy import func, make_url, select
 from typer.testing import CliRunner
 
 from ringfence.connector.errors import RingfenceError
@@ -16,10 +16,10 @@ from ringfence.jobs.cli.app import app
 from ringfence.jobs.config.load import load
 from ringfence.jobs.schedule.plan import parse_triggers
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
 from tests.schedulers import (
     FAR,
     MAIN,
+    SHORT_LEASE,
     at_a_fault_point,
     count,
     ends,
@@ -30,6 +30,7 @@ from tests.schedulers import (
     rows,
     scheduler,
 )
+from tests.store_copies import administer
 from tests.stores import postgresql, sqlite
 
 
@@ -38,34 +39,33 @@ def test_two_schedulers_on_one_project_run_each_overdue_job_once(workspace, tmp_
     settings = workspace.settings
     plan(settings, audit=FAR)
     environment = env(settings, RINGFENCE_SCHEDULE_AUDIT=FAR)
-    with scheduler(tmp_path, environment) as one, scheduler(tmp_path, environment) as two:
-        for process in (one, two):
+    with scheduler(tmp_path, environment) as first, scheduler(tmp_path, environment) as second:
+        for process in (first, second):
             eventually(lambda p=process: count(p.log, "scheduled"), process)
         for _ in range(5):
             make_overdue(settings, "audit")
-            eventually(lambda: rows(settings)["audit"].outcome == "done", one)
-        assert ends(one, signal.SIGTERM) == ends(two, signal.SIGINT) == 0
-    logs = [process.log.read_text() for process in (one, two)]
-    assert sum(count(process.log, "started") for process in (one, two)) == 5, logs
-    assert sum(count(process.log, "done") for process in (one, two)) == 5, logs
+            eventually(lambda: rows(settings)["audit"].outcome == "done", first)
+        assert ends(first, signal.SIGTERM) == ends(second, signal.SIGINT) == 0
+    logs = [process.log.read_text() for process in (first, second)]
+    assert sum(count(process.log, "started") for process in (first, second)) == 5, logs
+    assert sum(count(process.log, "done") for process in (first, second)) == 5, logs
     assert settings.neo4j.password.get_secret_value() not in "".join(logs)
 
 
 @pytest.mark.long
 @sqlite
 def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start(
-    grown, tmp_path, monkeypatch
+    trained, tmp_path, monkeypatch
 ):
     """One decided run, replayed in blocks of 20: killed, then stopped, then cut, then finished."""
-    workspace, settings = grown.workspace, grown.workspace.settings
-    run_training(workspace)
+    workspace, settings = trained.workspace, trained.workspace.settings
     with monkeypatch.context() as broken:
         broken.setattr(
             "ringfence.connector.neo4j.write.prediction_sets.write_sets", lambda *_: 1 / 0
         )
         with pytest.raises(ZeroDivisionError):
             run_scoring(workspace)
-    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
+    environment = SHORT_LEASE | env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
 
     def state():
         with workspace.store.reading() as connection:
@@ -84,14 +84,17 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
         assert ends(process) == -signal.SIGKILL
     assert state() == ["decided"]
 
-    with half_way("time.sleep(1)", "stopped", "60") as process:
+    with half_way("wait_until_told()", "stopped", "600") as process:
         eventually((tmp_path / "stopped").exists, process)
-        assert ends(process, signal.SIGTERM) == 0
+        process.send_signal(signal.SIGTERM)
+        eventually(lambda: count(process.log, "stopping"), process)
+        (tmp_path / "stopped.go").touch()
+        assert ends(process) == 0
     assert state() == ["decided"]
     row = rows(settings)["audit"]
     assert (row.outcome, row.claimed_until_ns) == ("stopped", None)
 
-    with half_way("time.sleep(3600)", "cut", "0.5") as process:
+    with half_way("wait_until_told()", "cut", "0.5") as process:
         eventually((tmp_path / "cut").exists, process)
         assert ends(process, signal.SIGTERM) == 0
         assert count(process.log, "cut"), process.log.read_text()
@@ -104,7 +107,7 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
     in_graph = workspace.graph.read("MATCH ()-[e:EVALUATED]->() RETURN count(e) AS n")[0]["n"]
     with workspace.store.reading() as connection:
         stored = connection.execute(select(func.count()).select_from(tables.prediction)).scalar()
-    assert in_graph == stored == int((~grown.labelled[grown.first.nodes]).sum())
+    assert in_graph == stored == int((~trained.labelled[trained.first.nodes]).sum())
 
 
 @sqlite
@@ -149,14 +152,6 @@ def test_a_database_that_refuses_everyone_is_survived(workspace, tmp_path, postg
         assert ends(process, signal.SIGTERM) == 0
 
 
-def administer(server, *statements):
-    engine = create_engine(server, isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        for statement in statements:
-            connection.execute(text(statement))
-    engine.dispose()
-
-
 MINIMAL = """
 [neo4j]
 uri = "bolt://127.0.0.1:1"
@@ -172,24 +167,24 @@ stale_seconds = 2
 
 DEAD = """
 from apscheduler.jobstores.memory import MemoryJobStore
-calls, own = [], MemoryJobStore.get_next_run_time
+calls, usual = [], MemoryJobStore.get_next_run_time
 def fails(self):
     calls.append(1)
     if len(calls) > 20:
         raise OSError("the job store is locked")
-    return own(self)
+    return usual(self)
 MemoryJobStore.get_next_run_time = fails
 """
 
 HANGS = """
 import time
 from apscheduler.jobstores.memory import MemoryJobStore
-calls, own = [], MemoryJobStore.get_due_jobs
+calls, usual = [], MemoryJobStore.get_due_jobs
 def hangs(self, now):
     calls.append(1)
     if len(calls) > 20:
         time.sleep(3600)
-    return own(self, now)
+    return usual(self, now)
 MemoryJobStore.get_due_jobs = hangs
 """
 
@@ -209,10 +204,12 @@ def test_the_watchdog_ends_a_process_whose_scheduler_is_dead(tmp_path, sabotage,
 @pytest.mark.slow
 def test_a_healthy_scheduler_is_left_alone_although_no_store_is_there(tmp_path):
     """The negative control of the watchdog: without sabotage it lives on."""
-    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+    stale_seconds = 6
+    settings = MINIMAL.replace("stale_seconds = 2", f"stale_seconds = {stale_seconds}")
+    (tmp_path / "ringfence.toml").write_text(settings)
     with scheduler(tmp_path, {}) as process:
         eventually(lambda: count(process.log, "store away"), process)
-        time.sleep(4)
+        time.sleep(stale_seconds + 1)
         assert process.poll() is None, process.log.read_text()
         assert count(process.log, "store away") == 1  # said once, not at every poll
         assert ends(process, signal.SIGTERM) == 0
@@ -240,7 +237,10 @@ def test_several_projects_share_one_process_and_one_that_fails_does_not_hold_up_
         ('timezone = "Mars/Olympus"', "Mars/Olympus"),
         ('score = "0 0 31 2 *"', "never comes"),
         ('audit = "now and then"', "every 10 minutes"),
-        ('score = ""\naudit = ""\nreconcile = ""\nverify = ""', "switches every job off"),
+        (
+            'score = ""\naudit = ""\nreconcile = ""\nverify = ""\nverify_quick = ""',
+            "switches every job off",
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused_at_the_start(tmp_path, line, message):
@@ -254,7 +254,8 @@ def test_the_plan_can_be_shown_and_one_project_is_named_once(tmp_path):
     file.write_text(MINIMAL + 'timezone = "Europe/Berlin"')
     arguments = ["schedule", "--check", "--json", "--config", str(file)]
     plan = json.loads(CliRunner().invoke(app, arguments).stdout)
-    assert [row["job"] for row in plan] == ["score", "audit", "reconcile", "verify"]
+    jobs = ["score", "audit", "reconcile", "verify", "verify_quick"]
+    assert [row["job"] for row in plan] == jobs
     assert plan[2]["next"][0][11:16] == "03:30"
     file.write_text(file.read_text() + "\n[audit]\nkeep_days = 400")
     plan = json.loads(CliRunner().invoke(app, arguments).stdout)

@@ -21,6 +21,7 @@ def runner(workspace):
         "audit": "every 10 minutes",
         "reconcile": "",
         "verify": "",
+        "verify_quick": "",
     }
     settings = workspace.settings.model_copy(
         update={"schedule": workspace.settings.schedule.model_copy(update=times)}

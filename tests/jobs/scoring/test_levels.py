@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from ringfence.jobs.scoring.levels import LevelPlan, level_used, next_levels
+from ringfence.jobs.scoring.levels import LevelPlan, describe_levels, level_used, next_levels
 from ringfence.models.promise.class_alphas import UnknownClass
 
 CLASSES = ("mule", "normal")
 
 
-def plan(adapt=True, per_class=False, own=None, alphas=(0.1,), step=0.05):
-    return LevelPlan(alphas, own or {}, per_class, adapt, step)
+def plan(adapt=True, per_class=False, own=None, alphas=(0.1,), step=0.05, rule="then"):
+    return LevelPlan(alphas, own or {}, per_class, adapt, step, rule)
 
 
 def known(run, label, p_true, count):
@@ -95,3 +95,55 @@ def test_an_alpha_for_an_unknown_class_is_refused():
 def test_a_run_of_an_older_version_used_its_alpha():
     assert level_used(None, 0, 0.1, "mule") == 0.1
     assert np.isclose(level_used({"used": [0.3]}, 1, 0.2, ""), 0.2)
+
+
+def test_misses_count_at_the_level_of_today_where_the_version_says_so():
+    used = {"used": [0.02]}  # covered by its set, missed at today's .1
+    nodes = known(1, "normal", 0.05, 10)
+    levels = next_levels(plan(rule="today"), CLASSES, used, {1: used}, nodes, 0)
+    assert levels.used[0, 0] == pytest.approx(0.1 - 0.05 * 0.9)
+    (state,) = levels.record["adaptive"]
+    assert (state["rule"], state["misses"], state["missed_then"]) == ("today", 1.0, 0.0)
+    assert levels.record["answered"] == [{"run": 1, "known": 10, "missed": [0]}]
+
+
+def test_runs_that_are_answered_together_are_judged_one_after_the_other():
+    nodes = known(2, "normal", 0.095, 1) + known(1, "normal", 0.05, 1)
+    levels = next_levels(plan(rule="today"), CLASSES, None, {2: {}, 1: {}}, nodes, 0)
+    assert levels.used[0, 0] == pytest.approx(0.1 - 0.05 * 0.9 + 0.05 * 0.1)  # run 1 came first
+
+
+def test_each_class_is_judged_at_its_own_level_of_today():
+    nodes = known(1, "mule", 0.04, 4) + known(1, "normal", 0.9, 40)
+    levels = next_levels(
+        plan(per_class=True, own={"mule": 0.05}, rule="today"), CLASSES, None, {1: {}}, nodes, 0
+    )
+    assert levels.used[0] == pytest.approx([0.05 - 0.05 * 0.95, 0.1 + 0.05 * 0.1])
+
+
+def test_another_rule_starts_anew_and_states_without_a_rule_are_of_the_first_one():
+    old = {"alpha": 0.1, "class": "", "step": 0.05, "level": 0.01, "answered": 9, "misses": 8.0,
+           "waiting": 1}  # fmt: skip
+    assert (
+        next_levels(plan(rule="today"), CLASSES, {"adaptive": [old]}, {}, [], 0).used[0, 0] == 0.1
+    )
+    same = next_levels(plan(), CLASSES, {"adaptive": [old]}, {}, [], 0)
+    assert same.record["adaptive"] == [old]
+
+
+def note(answered, waiting=0, **state):
+    levels = next_levels(plan(), CLASSES, None, {}, [], 0)
+    base = {"alpha": 0.1, "class": "", "step": 0.05, "level": 0.09, "answered": answered,
+            "misses": 0.1 * answered, "waiting": waiting} | state  # fmt: skip
+    levels.record["adaptive"][:] = [base]
+    return describe_levels(levels)[0]
+
+
+def test_a_bound_that_says_nothing_is_not_printed_as_one():
+    assert note(0).endswith("no run is answered yet")
+    assert note(10, 45).endswith("nothing is proved of this mean yet")
+    assert "100.0 points" not in note(10, 45)
+    assert "useless" in note(365, 31)
+    late = note(365, 31, rule="today", missed_then=30.0)
+    assert "8.2 % of their known nodes" in late
+    assert late.endswith("proved of the latter mean: within 5.2 points of 10 %")

@@ -13,7 +13,7 @@ SET c.other = CASE WHEN i % 2 = 1 THEN 'bad indeed' ELSE 'good indeed' END
 SET c.code = CASE WHEN i % 10 > 0 THEN i END
 SET c.one = CASE WHEN i < 90 THEN 'same' END
 WITH c, i
-MERGE (s:Site {name: 's' + (i % 6)})
+MERGE (s:Site {name: 's' + (i % 5)})
 CREATE (c)-[:AT]->(s)
 """
 

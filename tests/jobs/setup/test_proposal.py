@@ -4,9 +4,10 @@ import pytest
 
 from ringfence.connector.errors import GraphError
 from ringfence.jobs.config.load import load_values
+from ringfence.jobs.config.settings import Neo4jSettings
 from ringfence.jobs.setup.doctor import run_doctor
 from ringfence.jobs.setup.proposal.proposal import propose
-from ringfence.jobs.setup.proposal.toml import as_toml
+from ringfence.jobs.setup.proposal.toml import as_toml, server_lines
 
 CASES = """
 UNWIND range(0, 9) AS i CREATE (:Officer {badge: 'B' + i, rank: ['PC', 'DS'][i % 2]})
@@ -32,6 +33,10 @@ FOREACH (_ IN CASE WHEN i <= 150 THEN [1] ELSE [] END | CREATE (o)-[:CLOSED]->(c
 def crimes(connected):
     connected.run(CASES)
     return connected
+
+
+def server(uri, user):
+    return server_lines(Neo4jSettings(uri=uri, user=user))
 
 
 def left_out(proposal):
@@ -77,9 +82,9 @@ def test_a_business_date_is_no_watermark(crimes):
 def test_the_file_can_be_read_and_names_only_what_is_there(crimes, tmp_path, graph, monkeypatch):
     import tomllib
 
-    text = as_toml(propose(crimes), "p", graph.uri, graph.auth[0])
+    text = as_toml(propose(crimes), "p", server(graph.uri, graph.auth[0]))
     settings = load_values(tomllib.loads(text), tmp_path / "ringfence.toml", {})
-    typed = settings.mapping().typed
+    typed = settings.mapping()
     assert typed.classified.label == "Crime"
     assert typed.arrival == "keys"
     path = tmp_path / "ringfence.toml"
@@ -102,8 +107,8 @@ def test_hostile_names_stay_names(connected, tmp_path):
     )  # fmt: skip
     proposal = propose(connected)
     assert (proposal.label.value, proposal.key.value) == (label, name)
-    values = tomllib.loads(as_toml(proposal, "p", "bolt://localhost", "neo4j"))
-    typed = load_values(values, tmp_path / "x.toml", {}).mapping().typed
+    values = tomllib.loads(as_toml(proposal, "p", server("bolt://localhost", "neo4j")))
+    typed = load_values(values, tmp_path / "x.toml", {}).mapping()
     assert (typed.classified.label, typed.classified.key) == (label, name)
 
 
@@ -128,6 +133,145 @@ def test_a_class_that_is_asked_for_must_be_there(crimes):
     assert propose(crimes, "Crime", "type").class_property.value == "type"
     with pytest.raises(GraphError, match="has the property outcom"):
         propose(crimes, "Crime", "outcom")
+
+
+def test_a_class_that_is_asked_for_is_judged_like_a_proposed_one(crimes):
+    assert propose(crimes, "Crime", "type").class_property.sure
+    for name, why in (("ref", "it is a key"), ("reported", "of the type DATE")):
+        doubted = propose(crimes, "Crime", name)
+        assert not doubted.class_property.sure
+        assert why in doubted.class_property.why
+        assert "class_property" in doubted.open_points
+
+
+LABELS = """
+UNWIND range(1, 300) AS i
+CREATE (:Log {status: ['open', 'closed', 'lost'][i % 3]})
+CREATE (c:Claim {nr: i, kind: ['a', 'b'][i * i % 7 % 2]})
+"""
+
+
+def test_a_label_without_a_key_gives_way_to_the_next_one(connected):
+    connected.run(LABELS)
+    proposal = propose(connected)
+    assert (proposal.label.value, proposal.key.value) == ("Claim", "nr")
+    assert "without a unique property: Log" in proposal.label.why
+    assert not proposal.label.sure
+    with pytest.raises(GraphError, match="no property of :Log"):
+        propose(connected, "Log")  # the control: whoever names it gets a word
+
+
+def test_a_label_on_every_node_is_not_chosen(connected):
+    connected.run(LABELS + "SET c.code = 'c' + i")
+    connected.run(
+        "MATCH (n) SET n:Entity, n.uid = elementId(n), "
+        "n.outcome = CASE WHEN rand() < 0.5 THEN 'yes' ELSE 'no' END"
+    )
+    connected.run("MATCH (n:Log) SET n.code = 'l' + elementId(n)")
+    proposal = propose(connected)
+    assert proposal.label.value != "Entity"
+    assert "every node carries it" in left_out(proposal)["Entity"]
+    assert propose(connected, "Entity").label.value == "Entity"  # whoever names it gets it
+    connected.run("MATCH (n:Log) REMOVE n:Entity")
+    now = left_out(propose(connected))  # the control: not on every node any more
+    assert "every node carries it" not in now.get("Entity", "")
+
+
+def test_words_about_labels_and_degrees_are_true(connected, monkeypatch):
+    import ringfence.jobs.setup.proposal.proposal as module
+
+    connected.run(LABELS)
+    connected.run("CREATE (:Far {id: 1})")
+    connected.run("MATCH (c:Claim) WHERE c.nr <= 3 CREATE (c)-[:PAID_BY]->(:Payer {id: c.nr})")
+    full = module.sample_label
+
+    def without_payers(graph, name, count, nodes=2_000):
+        from dataclasses import replace
+
+        sample = full(graph, name, count, nodes)
+        rest = tuple(one for one in sample.relations if one.label != "Payer")
+        return replace(sample, relations=rest)
+
+    monkeypatch.setattr(module, "sample_label", without_payers)  # a sample that missed all three
+    said = left_out(propose(connected, "Claim"))
+    assert said["Payer"].startswith("one hop away by PAID_BY, which none of the 300 sampled nodes")
+    assert "[[graph.relationships]] for PAID_BY" in said["Payer"]
+    assert said["Far"] == "no sampled relationship leads to it within two hops"
+
+
+def test_what_is_not_used_is_listed_with_what_to_type(crimes):
+    crimes.run("MATCH (c:Crime) SET c.constant = 'x' CREATE (c)-[:LOGGED]->(:Line {text: 'a'})")
+    said = left_out(propose(crimes))
+    assert '[graph.columns.Crime] "constant" = "category"' in said["Crime.constant"]
+    assert '[graph.columns.Crime] "closed_by" = "use"' in said["Crime.closed_by"]
+    assert "Line is left out: no property is unique" in said["relationship LOGGED (Crime to Line)"]
+    names = {column.name for column in propose(crimes).columns}
+    told = {name.partition(".")[2] for name in said if name.startswith("Crime.")}
+    stands = {"ref", "outcome"}
+    there = set(
+        crimes.read("MATCH (c:Crime) UNWIND keys(c) AS k RETURN collect(DISTINCT k) AS k")[0]["k"]
+    )
+    assert there == names | told | stands  # nothing is dropped without a word
+
+
+SHIPPED = """
+UNWIND ['fast', 'slow', 'sea'] AS name CREATE (:Shipper {name: name, phone: 'p' + name})
+WITH count(*) AS _
+UNWIND range(0, 19) AS i CREATE (:Customer {id: i, size: i})
+WITH count(*) AS _
+UNWIND range(1, 400) AS i
+CREATE (o:Order {id: i, amount: i * 37 % 101, written: date('2020-01-01') + duration({days: i}),
+  status: ['fast', 'slow', 'sea'][i * i * 7 % 11 % 3]})
+WITH o, i
+MATCH (s:Shipper {name: o.status}), (c:Customer {id: i * 13 % 20})
+CREATE (o)-[:SHIPPED_BY]->(s), (o)-[:FOR]->(c)
+"""
+
+
+def test_a_class_that_stands_at_a_neighbour_is_named_and_cut(
+    connected, graph, tmp_path, monkeypatch
+):
+    connected.run(SHIPPED)
+    proposal = propose(connected, "Order", "status")
+    relations = {one.type: one for one in proposal.relations}
+    assert relations["SHIPPED_BY"].after_evaluation
+    assert "the class may stand at the neighbour" in relations["SHIPPED_BY"].why
+    assert "on later nodes" in relations["SHIPPED_BY"].why
+    assert not relations["FOR"].after_evaluation  # the control
+
+    path = tmp_path / "ringfence.toml"
+    text = as_toml(proposal, "p", server(graph.uri, graph.auth[0]))
+    monkeypatch.setenv("RINGFENCE_NEO4J_PASSWORD", graph.auth[1])
+    path.write_text(text, encoding="utf-8")
+    assert not [one for one in run_doctor(path) if "stand at the neighbour" in one.text]
+    path.write_text(text.replace("after_evaluation = true", ""), encoding="utf-8")
+    (said,) = (one for one in run_doctor(path) if "stand at the neighbour" in one.text)
+    assert "SHIPPED_BY" in said.text
+    assert "after_evaluation = true" in said.fix
+
+
+def test_a_carrier_named_at_each_order_s_own_shipment_is_seen_in_its_columns(connected):
+    connected.run(SHIPPED)
+    connected.run(
+        "MATCH (o:Order) CREATE (o)-[:HAS]->(:Shipment {id: o.id, carrier: o.status, box: o.id})"
+    )
+    relations = {one.type: one for one in propose(connected, "Order", "status").relations}
+    assert "its carrier tells" in relations["HAS"].why
+
+
+def test_uneven_classes_get_a_promise_each_with_what_the_other_would_do(connected, tmp_path):
+    connected.run(
+        "UNWIND range(1, 3000) AS i CREATE (:Account {id: i, size: i % 17, "
+        "status: CASE WHEN i % 20 = 0 THEN 'fraud' ELSE 'fine' END})"
+    )
+    proposal = propose(connected)
+    assert proposal.promise.value == "class"
+    assert "kept with 0% of them covered" in proposal.promise.why
+    text = as_toml(proposal, "p", server("bolt://localhost", "neo4j"))
+    assert 'promise = "class"' in text
+    assert 'network = "auto"' in text
+    connected.run("MATCH (a:Account) SET a.status = ['fraud', 'fine'][a.id % 2]")
+    assert propose(connected).promise.value == "marginal"
 
 
 def test_a_person_can_choose(crimes):

@@ -14,10 +14,10 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ringfence.jobs.config.settings import TelemetrySettings
-from ringfence.jobs.scoring.stopwatch import Stopwatch
 from ringfence.jobs.telemetry import otlp
 from ringfence.jobs.telemetry.log_lines import LOGGER_NAMES, JsonLine, TextLine
 from ringfence.jobs.telemetry.run_id import current_run_id, run_scope
+from ringfence.jobs.telemetry.stopwatch import Stopwatch
 from ringfence.jobs.telemetry.traced_run import traced
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -31,7 +31,8 @@ class Report:
 
 
 def workspace_with(**telemetry):
-    settings = SimpleNamespace(project="cards", telemetry=TelemetrySettings(**telemetry))
+    given = {"timeout_seconds": 60.0} | telemetry
+    settings = SimpleNamespace(project="cards", telemetry=TelemetrySettings(**given))
     return SimpleNamespace(settings=settings)
 
 

@@ -12,15 +12,14 @@ from ringfence.connector.store.models import manifest_of, members
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.comparison import BASELINES, compare_by, describe, newest_of
-from ringfence.jobs.lifecycle.stored_comparison import stored_report
-from ringfence.jobs.lifecycle.versions import read_versions
+from ringfence.jobs.lifecycle.versions import read_versions, stored_report
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.checks.store import check_model
 from ringfence.jobs.training import comparison
-from ringfence.jobs.training.compare import run_comparison
+from ringfence.jobs.training.comparison import run_comparison
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.status import read_status
 from tests.jobs.lifecycle.test_promotion import with_settings
@@ -48,17 +47,18 @@ def test_a_candidate_is_compared_with_the_active_version_and_with_the_baselines(
     alone = first.comparison
     assert (alone.against, alone.nodes) == (None, first.holdout)
     assert set(alone.result["ways"]) == {first.version, *BASELINES}
-    lazy = with_settings(workspace, "model", max_epochs=1, network="MLP")
+    lazy = with_settings(workspace, "model", max_epochs=1, learning_rate=1e-9, network="MLP")
     second = run_training(lazy)
     found = second.comparison
     assert (found.version, found.against) == (second.version, first.version)
     assert set(found.result["ways"]) == {second.version, first.version, *BASELINES}
     own = found.result["ways"][second.version]["metrics"]
     assert set(own) == {"accuracy", "macro_f1", "log_loss", "set_size", "singleton_hits"}
-    assert 1 <= own["set_size"][0] <= 4
+    assert 1 <= own["set_size"][0] <= len(found.result["class_nodes"])
     assert sum(found.result["class_nodes"].values()) == found.nodes >= 30
     assert any(f"{second.version} is worse than {first.version}" in one for one in found.sentences)
-    assert any(f"{second.version} is" in one and "largest class" in one for one in found.sentences)
+    said = [one for one in found.sentences if "largest class" in one]
+    assert any(f"{second.version} is" in one for one in said), found.sentences
     holdout = keys_of(workspace, first.version, "holdout")
     assert holdout == keys_of(workspace, second.version, "holdout")
     others = keys_of(workspace, second.version, "train", "validation", "calibration")

@@ -17,6 +17,7 @@ from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.audit_store import VERSION, Plan, fill_store
 from ringfence.jobs.training.mlflow_run import metrics, parameters, track_training
 from tests.dashboard.conftest import settings_at
+from tests.patience import PATIENCE_SECONDS
 
 MANIFEST = {
     "network": "GCN",
@@ -70,7 +71,7 @@ def server(tmp_path):
             command, stdout=log, stderr=log, env=quiet, start_new_session=True
         )
         try:
-            end = time.monotonic() + 120
+            end = time.monotonic() + PATIENCE_SECONDS
             while time.monotonic() < end and process.poll() is None:
                 try:
                     with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
@@ -82,7 +83,7 @@ def server(tmp_path):
             yield f"http://127.0.0.1:{port}"
         finally:
             os.killpg(process.pid, signal.SIGKILL)  # with its workers; nothing of it is kept
-            process.wait(60)
+            process.wait(PATIENCE_SECONDS)
 
 
 @pytest.mark.long

@@ -5,14 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ringfence.connector.mirror import create
-from ringfence.connector.neo4j.read.columns import NodeBlock
-from ringfence.connector.neo4j.read.incremental import RelationshipBlock
+from ringfence.connector.mirror import NodeBlock, RelationshipBlock, create
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.project.holdout import Holdout, configured_holdout, held_out_keys, holdout_of
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.fit import fit_network
-from ringfence.jobs.training.split import count_labelled, draw_holdout, split_labelled
+from ringfence.jobs.training.split import (
+    count_labelled,
+    draw_holdout,
+    same_validation,
+    split_labelled,
+    stop_by_latest,
+)
 
 WIDTH = 4
 NAMES = ("mule", "normal", "shop")
@@ -126,3 +130,35 @@ def test_a_manifest_says_which_nodes_never_calibrate():
     }
     assert 70 < len(held_out) < 130
     assert held_out_keys({}, keys) == held_out_keys({"holdout": None}, keys) == frozenset()
+
+
+def test_the_latest_nodes_end_training_and_a_tie_keeps_those_that_were_drawn(mirror, tmp_path):
+    split = split_labelled(mirror, settings(tmp_path).model)
+    mirror.created_ns[:] = 7
+    assert same_validation(stop_by_latest(mirror, split), split)  # no order, no change
+
+    mirror.created_ns[:] = np.arange(1_000)
+    late = stop_by_latest(mirror, split)
+    assert mirror.created_ns[late.train].max() < mirror.created_ns[late.validation].min()
+    assert (len(late.train), len(late.validation)) == (len(split.train), len(split.validation))
+    for role in ("calibration", "holdout"):
+        assert late.roles[role].tolist() == split.roles[role].tolist()
+
+    mirror.created_ns[:] = 7
+    mirror.created_ns[split.train[:10]] = 8  # ten came later: they replace ten that were drawn
+    some = stop_by_latest(mirror, split)
+    assert set(split.train[:10].tolist()) <= set(some.validation.tolist())
+    assert len(set(some.validation.tolist()) & set(split.validation.tolist())) == (
+        len(split.validation) - 10
+    )
+
+
+def test_a_class_that_came_late_is_learnt_all_the_same(mirror, tmp_path):
+    split = split_labelled(mirror, settings(tmp_path).model)
+    of_first = split.class_indices == 0
+    mirror.created_ns[:] = np.where(of_first, 9, 7)
+    of_late = split.train[of_first[split.train]][:5]
+    few = replace(split, train=np.append(split.train[~of_first[split.train]], of_late))
+    assert same_validation(stop_by_latest(mirror, few), few)
+    mirror.created_ns[few.train[-1]] = 1  # the control: one of them came early
+    assert not same_validation(stop_by_latest(mirror, few), few)

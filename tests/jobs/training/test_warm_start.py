@@ -12,14 +12,15 @@ from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.promotion import run_promotion
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling
-from ringfence.jobs.scoring.calibration.living_set import Eligibility
+from ringfence.jobs.scoring.calibration.calibration_set import Eligibility
 from ringfence.jobs.training import repeat, warm_start
 from ringfence.jobs.training.repeat import run_repeat
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.train import run_training
 from ringfence.jobs.training.warm_start import WarmStart, begin_with
 from ringfence.models.networks import GCN, MLP
-from ringfence.models.training.full_batch import train
+from ringfence.models.training.one_label_data import OneLabelData
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 from tests.jobs.training.test_chosen_fit import with_model
 from tests.known_nodes import ListedNodes
 from tests.stores import sqlite
@@ -38,9 +39,10 @@ def test_training_goes_on_from_the_weights_it_is_given():
     x, y = torch.eye(4), torch.tensor([0, 0, 1, 1])
     parts = torch.tensor([0, 2]), torch.tensor([1, 3])
     given = {name: 0.5 + value for name, value in MLP(4, 2).state_dict().items()}
-    little = {"seed": 1, "max_epochs": 1, "learning_rate": 1e-9, "weight_decay": 0.0}
-    warm = train(MLP(4, 2), x, NO_EDGES, y, *parts, initial=given, **little)
-    cold = train(MLP(4, 2), x, NO_EDGES, y, *parts, **little)
+    little = TrainingOptions(seed=1, max_epochs=1, learning_rate=1e-9, weight_decay=0.0)
+    graph, targets = OneLabelData(x, NO_EDGES), TrainingTargets(y, *parts)
+    warm = train(MLP(4, 2), graph, targets, little, initial=given)
+    cold = train(MLP(4, 2), graph, targets, little)
     assert all(torch.allclose(warm.state[name], given[name], atol=1e-6) for name in given)
     assert not all(torch.allclose(cold.state[name], given[name], atol=1e-6) for name in given)
 
@@ -75,8 +77,10 @@ def test_runs_that_chose_an_ancestor_are_learnt_from_and_calibrate_nobody(monkey
         def take(self, rows):
             return [f"i:{row}" for row in rows]
 
+        column = take
+
     class Nodes:
-        keys = Keys()
+        keys, incarnations = Keys(), {}
 
     class Project:
         store, project = None, "p"

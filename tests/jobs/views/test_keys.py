@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from ringfence.connector.records import AlarmEvent, Run, StoredCoverage
+from ringfence.connector.alarm_records import AlarmEvent
+from ringfence.connector.records import Run, StoredCoverage
 from ringfence.connector.store import tables
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
@@ -23,6 +24,10 @@ HEADERS = {
     "runs": "run,decided,state,evaluated,waiting,rule,alpha,threshold,calibration,model,settings,"
     "known,covered,mean size,verdict,seconds",
     "thresholds": "run,NodeEx,EdgeEx,naive,calibration,effective,decided",
+    "coverage-sample": "run,over,sampled,known,at least,at most,promised,verdict,mean size,"
+    "usual band,anytime bound,p,decided",
+    "lists": "list,holds,may be wrong,per,over,run,runs,empty,nodes,listed,known,wrong,"
+    "mean of runs,all together,at least,at most,verdict,p,status",
     "drift": "run,distance of scores,new classes watched,mean p,decided",
     "before-labels": "run,decided,quantity,nodes of the run,calibration nodes,distance,p,state",
     "models": "version,state,trained,network,classes,train,validation,calibration,weights",
@@ -116,7 +121,7 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(status) == ["project", "models", "watermark", "working", "runs", "unfinished",
                             "evaluated", "unknown", "quarantine", "coverage", "chain_entries",
                             "schedule", "totals", "alarms", "not_beaten", "shadows",
-                            "verdict"]  # fmt: skip
+                            "sample", "verdict"]  # fmt: skip
     assert list(status["models"][0]) == ["version", "state", "trained", "network", "classes",
                                          "holdout", "train", "validation",
                                          "calibration"]  # fmt: skip
@@ -126,7 +131,7 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(explanation) == ["key", "typed_key", "words", "classes", "p_values", "alpha",
                                  "degree", "in_graph", "run", "model_state",
                                  "details_removed", "chain", "history",
-                                 "groups", "neighbours"]  # fmt: skip
+                                 "groups", "nodes_of_key", "neighbours", "doubts"]  # fmt: skip
     assert list(explanation["p_values"][0]) == ["class", "p", "in_set", "level", "calibration"]
     assert list(explanation["run"]) == names(tables.run)
     assert list(explanation["chain"]) == ["n", "hash"]

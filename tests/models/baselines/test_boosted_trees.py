@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from ringfence.models.baselines import boosted_trees
-from ringfence.models.baselines.boosted_trees import choose_columns, largest_class, tree_chances
-from ringfence.models.baselines.one_hop import neighbour_columns
+from ringfence.models.baselines.boosted_trees import (
+    choose_columns,
+    largest_class,
+    neighbour_columns,
+    tree_chances,
+)
 
 
 def table(n, columns, seed=0):
@@ -76,3 +80,24 @@ def test_a_column_that_nobody_fitted_has_and_enormous_numbers_are_taken():
     table[0, 0], table[5, 0] = np.finfo(np.float32).min, np.nan
     fitted = tree_chances(table[:200], truth[:200], table[200:], 2)
     assert (fitted.chances.argmax(axis=1) == truth[200:]).mean() > 0.9
+
+
+@pytest.mark.slow
+def test_trees_are_fitted_with_one_thread_whatever_was_set_before(monkeypatch):
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    threads, fit = [], HistGradientBoostingClassifier.fit
+
+    def counting_fit(self, *given):
+        libraries = [row for row in threadpool_info() if row["user_api"] == "openmp"]
+        threads.append({row["num_threads"] for row in libraries})
+        return fit(self, *given)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", counting_fit)
+    numbers, truth = table(200, 4)
+    with threadpool_limits(limits=2, user_api="openmp"):
+        tree_chances(numbers, truth, numbers[:5], 3)
+        after = {row["num_threads"] for row in threadpool_info() if row["user_api"] == "openmp"}
+    assert threads == [{1}]
+    assert after == {2}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ringfence.models.comparison import paired
-from ringfence.models.comparison.judgement import is_better, judge
+from ringfence.models.comparison.judgement import is_better, judge_difference
 from ringfence.models.comparison.outcome import PROBABILITY_FLOOR, Outcome, Sets, align
 from ringfence.models.comparison.paired import compare
 
@@ -56,7 +56,7 @@ def test_what_is_hard_for_both_cancels_out_of_the_difference():
     )
     alike = found.difference("y", "x").metrics["accuracy"]
     unlike = found.difference("z", "x").metrics["accuracy"]
-    assert judge("accuracy", alike.as_json()) == "better"
+    assert judge_difference("accuracy", alike.as_json()) == "better"
     assert alike.high - alike.low < 0.5 * (unlike.high - unlike.low)
 
 
@@ -76,7 +76,7 @@ def test_equal_ways_are_no_better_and_the_rule_asks_every_class():
     truth = np.repeat([0, 1, 2], [100, 60, 40])
     same = compare(truth, CLASSES, [Outcome("x", chances(truth)), Outcome("y", chances(truth))])
     equal = same.difference("x", "y").as_json()
-    assert judge("accuracy", equal["metrics"]["accuracy"]) == "no better"
+    assert judge_difference("accuracy", equal["metrics"]["accuracy"]) == "no better"
     nodes = dict(zip(CLASSES, (100, 60, 40), strict=True))
     assert not is_better("accuracy", equal, nodes, 0.05).better
     worse = np.where(np.arange(200) < 90, 1, truth)  # most of a is lost

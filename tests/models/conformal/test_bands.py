@@ -23,6 +23,8 @@ from ringfence.models.conformal.evaluate import (
     evaluate,
 )
 from ringfence.models.conformal.strata import Stratum, stratified_p_values
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
+from ringfence.models.rules.node_ex import NODE_EX
 
 
 def test_a_band_is_closed_when_enough_are_expected_in_it_and_beyond_it():
@@ -113,7 +115,7 @@ def test_sets_are_nested_over_alphas_and_every_due_node_has_a_band(seed, n, m):
     every = rng.geometric(0.3, n + m + 200)
     degrees = NodeDegrees(every[:n], every[n : n + m], degree_counts(every))
     scores = NodeScores(rng.normal(size=n), rng.normal(size=(m, 4)), rng.normal(size=n))
-    found = evaluate(scores, degrees, Promise(alphas, "auto"))
+    found = evaluate(scores, degrees, Promise(alphas, DEGREE_BANDS))
     by_alpha = dict(zip(alphas, found.sets, strict=True))
     for small, large in itertools.pairwise(sorted(alphas)):
         assert (by_alpha[large] <= by_alpha[small]).all()
@@ -133,7 +135,9 @@ def test_bands_of_one_alpha_alone_would_break_the_nesting():
         degrees = NodeDegrees(every[:300], every[300:340], degree_counts(every))
         known, due = rng.normal(size=300) + every[:300], rng.normal(size=(40, 4)) + 4
         scores = NodeScores(known, due, np.ones(1))
-        sets = {a: evaluate(scores, degrees, Promise((a,), "auto")).sets[0] for a in (0.1, 0.2)}
+        sets = {
+            a: evaluate(scores, degrees, Promise((a,), DEGREE_BANDS)).sets[0] for a in (0.1, 0.2)
+        }
         crossed += int((sets[0.2] & ~sets[0.1]).any())
     assert crossed > 0
 
@@ -143,8 +147,8 @@ def test_with_few_calibration_nodes_everybody_is_compared_with_everybody():
     every = rng.geometric(0.3, 300)
     degrees = NodeDegrees(every[:50], every[50:60], degree_counts(every))
     scores = NodeScores(rng.normal(size=50), rng.normal(size=(10, 3)), rng.normal(size=50))
-    banded = evaluate(scores, degrees, Promise((0.1,), "auto"))
-    plain = evaluate(scores, degrees, Promise((0.1,), "NodeEx"))
+    banded = evaluate(scores, degrees, Promise((0.1,), DEGREE_BANDS))
+    plain = evaluate(scores, degrees, Promise((0.1,), NODE_EX))
     assert set(banded.bands) == {""}
     assert (banded.p_values == plain.p_values).all()
     assert banded.threshold == plain.threshold == banded.threshold_node

@@ -10,7 +10,7 @@ import pytest
     "name",
     [
         "conformal.sets",
-        "conformal.judges",
+        "conformal.batched_p_values",
         "guarantee.law",
         "hashing",
         "row_shares",

@@ -90,7 +90,7 @@ def test_edges_that_come_long_after_their_nodes_are_no_node_sequence():
     late = next(e for e in advice.evidence if e.name == "late edges")
     tested = [e for e in advice.evidence if e.rule == "node" and e.p_value is not None]
     assert min(e.p_value for e in tested) > 0.01
-    assert late.found > 0.5
+    assert late.observed > 0.5
     assert advice.node_p == 0
     assert advice.rule == "neither"
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
+from ringfence.models.explanation.counterfactual_query import ANY, Question
 from ringfence.models.explanation.counterfactuals import WhatIf, neighbours_of
-from ringfence.models.explanation.question import ANY, Question
 from ringfence.models.inference import forward_whole, graph_of, plan_of
 from ringfence.models.networks.factory import build
 

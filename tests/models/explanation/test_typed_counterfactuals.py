@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringfence.models.explanation.question import ANY, Question, touched_rows
+from ringfence.models.explanation.counterfactual_query import ANY, Question, touched_rows
 from ringfence.models.explanation.typed_counterfactuals import TypedWhatIf, neighbours_by_relation
 from ringfence.models.inference import leave_out_types
-from ringfence.models.inference.typed import forward_typed, kept_sums
-from ringfence.models.inference.typed.plan import plan_typed
-from tests.models.inference.typed.histories import SCHEMAS, History
+from ringfence.models.inference.several_labels import forward_typed, layer_cache
+from ringfence.models.inference.several_labels.plan import plan_typed
+from tests.models.inference.several_labels.histories import SCHEMAS, History
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _small_hubs():
-    before, kept_sums.MIN_ENTRIES_TO_KEEP = kept_sums.MIN_ENTRIES_TO_KEEP, 2
+    before, layer_cache.MIN_ENTRIES_TO_CACHE = layer_cache.MIN_ENTRIES_TO_CACHE, 2
     yield
-    kept_sums.MIN_ENTRIES_TO_KEEP = before
+    layer_cache.MIN_ENTRIES_TO_CACHE = before
 
 
 def asked(history):
@@ -31,12 +31,12 @@ def asked(history):
     inner = leave_out_types(graph.relationships, outer)
     features = [rows.copy() for rows in history.features]
 
-    def encode_without(row, blank):
-        own = np.array(history.features[0][graph.places[row]])
-        own[list(blank)] = -3.0
-        return own
+    def encode_under(question):
+        own = np.array(history.features[0][graph.places[question.node]])
+        own[list(question.blank)] = -3.0
+        return {question.node: own} if question.blank else {}
 
-    return plan, TypedWhatIf(plan, graph, inner, features, encode_without)
+    return plan, TypedWhatIf(plan, graph, inner, features, encode_under)
 
 
 def from_scratch(plan, history, question, wanted):

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
+from scipy import stats
 
+from ringfence.jobs.config.conformal import ConformalSettings
 from ringfence.models.guarantee.evaluation_policy import (
     LATEST_NS,
+    POLICY_KINDS,
     EvaluationPolicy,
     PolicyChanged,
     due_rows,
     require_policy,
 )
+from ringfence.models.hashing import uniforms
 
 HOUR = 3_600 * 10**9
 CREATED = np.array([0, HOUR, 2 * HOUR, 5 * HOUR])
@@ -29,6 +34,40 @@ POLICIES = {
 )
 def test_each_policy_says_when_a_node_is_due(kind, hours):
     assert (POLICIES[kind].due_at(CREATED) // HOUR).tolist() == hours
+
+
+def test_random_times_are_uniform_and_each_nodes_own():
+    policy, keys = EvaluationPolicy.within(8 * HOUR), [f"i:{n}" for n in range(20_000)]
+    created = np.arange(len(keys)) * 1_000
+    u = uniforms(keys, 7, "evaluation time")
+    ages = policy.due_at(created, u) - created
+    assert stats.kstest(ages / (8 * HOUR), "uniform").pvalue > 0.001
+    assert ages.min() >= 0
+    assert ages.max() < 8 * HOUR
+    some = np.array([5, 900, 17])  # a node's time depends on no other node, and on no order
+    again = policy.due_at(created[some], uniforms([keys[i] for i in some], 7, "evaluation time"))
+    assert (again - created[some]).tolist() == ages[some].tolist()
+    fixed = EvaluationPolicy.after(8 * HOUR).due_at(created) - created
+    assert stats.kstest(fixed / (8 * HOUR), "uniform").pvalue < 1e-9  # the control
+
+
+def test_random_times_divide_nodes_into_due_and_waiting_ones():
+    policy, u = EvaluationPolicy.within(100), np.array([0.0, 0.5, 0.99])
+    split = due_rows(policy, np.array([10, 10, 10]), 60, u)
+    assert (split.due.tolist(), split.waiting.tolist(), split.next_ns) == ([0, 1], [2], 109)
+    assert len(due_rows(policy, np.array([10, 10, 10]), 110, u).due) == 3
+    latest = EvaluationPolicy.within(LATEST_NS).due_at(np.array([HOUR]), np.array([1 - 2**-53]))
+    assert latest[0] > HOUR  # no overflow
+
+
+def test_a_random_time_needs_a_number_per_node():
+    with pytest.raises(ValueError, match="for each node"):
+        EvaluationPolicy.within(100).due_at(CREATED)
+
+
+def test_the_configuration_has_every_kind():
+    configured = get_type_hints(ConformalSettings)["evaluate"]
+    assert get_args(configured) == POLICY_KINDS
 
 
 def test_a_node_waits_until_the_very_nanosecond():
@@ -108,7 +147,7 @@ def test_policies_describe_themselves():
 @pytest.mark.parametrize(
     ("kind", "ns", "words"),
     [
-        ("never", 0, "'never' is unknown; choose arrival, delay or date"),
+        ("never", 0, "'never' is unknown; choose one of arrival, delay, date, random"),
         ("delay", -1, "got -1 ns"),
         ("arrival", 5, "arrival takes none"),
         ("date", 2**63, "is from 0 to"),

@@ -30,33 +30,36 @@ def schedule(kind):
     return runs
 
 
-def simulate_scores(kind, step, repetitions, rng):
+def simulate_scores(kind, step, repetitions, rng, judged_today=False):
     """Covered share of whole sequences of uniform scores, by brute force."""
     shares = []
     runs = schedule(kind)
     for _ in range(repetitions):
         trained, scores = rng.random(TRAINED), []
-        level, missed = ALPHA, []
+        level, missed, p_values = ALPHA, [], []
         for run in runs:
             for s in run.answered:
-                level += step * (ALPHA - missed[s] / BATCH)
+                then = missed[s]
+                misses = int((p_values[s] <= level).sum()) if judged_today else then
+                level += step * (ALPHA - misses / BATCH)
             joined = np.concatenate([[], *scores[run.first : run.last]])
             joined = joined[len(joined) - run.joined :]
             window = np.sort(np.concatenate([joined, trained[: run.training]]))
             batch = rng.random(BATCH)
             p = (1 + np.searchsorted(window, batch, side="right")) / (len(window) + 1)
             missed.append(int((p <= level).sum()))
+            p_values.append(p)
             scores.append(batch)
         shares.append(1 - sum(missed) / (RUNS * BATCH))
     return np.array(shares)
 
 
 @pytest.mark.parametrize("kind", ["frozen", "growing", "window"])
-@pytest.mark.parametrize("step", [0.0, 0.05])
-def test_pooled_coverage_has_mean_and_spread_of_whole_simulations(kind, step):
-    law = simulate_law(schedule(kind), TRAINED, ALPHA, step, seed=1)
+@pytest.mark.parametrize(("step", "today"), [(0.0, False), (0.05, False), (0.05, True)])
+def test_pooled_coverage_has_mean_and_spread_of_whole_simulations(kind, step, today):
+    law = simulate_law(schedule(kind), TRAINED, ALPHA, step, seed=1, judged_today=today)
     drawn = 1 - law.missed[-1] / law.known[-1]
-    whole = simulate_scores(kind, step, 250, np.random.default_rng(2))
+    whole = simulate_scores(kind, step, 250, np.random.default_rng(2), today)
     assert abs(drawn.mean() - whole.mean()) < 4 * whole.std() / 250**0.5 + 0.0005
     assert 0.8 < drawn.std() / whole.std() < 1.25
 

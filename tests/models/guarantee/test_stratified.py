@@ -20,6 +20,7 @@ from ringfence.models.guarantee.stratified import (
     stratified_law,
     stratified_p_value,
 )
+from ringfence.models.rules.registry import rule_named
 
 
 def test_one_stratum_has_the_law_of_a_run_without_bands():
@@ -65,7 +66,7 @@ def covered_counts(rule, alpha, repetitions):
         degrees = NodeDegrees(every[calibration], every[due], degree_counts(every))
         result = evaluate(
             NodeScores(scores[calibration], scores[due][:, None], scores[calibration]),
-            degrees, Promise((alpha,), rule),
+            degrees, Promise((alpha,), rule_named(rule)),
         )  # fmt: skip
         strata = [JudgedNodes(t.n_calibration, t.n_evaluated, alpha) for t in result.thresholds]
         covered = int(result.sets[0].sum())

@@ -3,8 +3,14 @@
 import numpy as np
 import pytest
 
-from ringfence.models.guarantee.anytime import ANYTIME_DELTA, anytime_low, log_evidence, over_runs
-from ringfence.models.guarantee.law import coverage_p_value
+from ringfence.models.guarantee.anytime import (
+    ANYTIME_DELTA,
+    anytime_low,
+    bound_over_runs,
+    log_evidence,
+    over_runs,
+)
+from ringfence.models.guarantee.law import coverage_band, coverage_p_value
 from ringfence.models.guarantee.selection import (
     Moments,
     difference_within_runs,
@@ -12,6 +18,10 @@ from ringfence.models.guarantee.selection import (
 )
 from ringfence.models.guarantee.verdict import (
     BROKEN_P,
+    FIXED_BAND,
+    WATCH_P,
+    AnytimeBound,
+    UsualCoverage,
     describe_verdict,
     judge_coverage,
     labels_needed,
@@ -97,11 +107,11 @@ def test_the_daily_verdict_is_broken_by_the_anytime_bound_alone_and_says_so():
     counts = {"n": 100, "evaluated": 500, "known": 400, "covered": 300, "alpha": ALPHA}
     single = judge_coverage(**counts)
     assert (single.verdict, single.raised_by) == ("broken", "usual band")
-    daily = judge_coverage(**counts, anytime_p=0.2)
+    daily = judge_coverage(**counts, anytime=AnytimeBound(0.2, 0.7))
     assert (daily.verdict, daily.raised_by) == ("watch", "usual band")
-    both = judge_coverage(**counts, anytime_p=0.001)
+    both = judge_coverage(**counts, anytime=AnytimeBound(0.001, 0.76))
     assert both.verdict == "broken"
-    assert "anytime bound" in describe_verdict(both, 500, 400, ALPHA)
+    assert "anytime bound, 76.0 %" in describe_verdict(both, 500, 400, ALPHA)
 
 
 def test_too_little_says_how_many_runs_more_but_a_disaster_is_said_at_once():
@@ -112,10 +122,66 @@ def test_too_little_says_how_many_runs_more_but_a_disaster_is_said_at_once():
 
 
 def test_looking_at_many_groups_is_paid_for():
-    alone = judge_coverage(200, 100, 100, 80, ALPHA)
-    among = judge_coverage(200, 100, 100, 80, ALPHA, comparisons=20)
+    alone = judge_coverage(200, 100, 100, 77, ALPHA)
+    among = judge_coverage(200, 100, 100, 77, ALPHA, comparisons=20)
     assert among.p_value == pytest.approx(20 * alone.p_value)
-    assert (alone.verdict, among.verdict) == ("watch", "kept")
+    assert (alone.verdict, among.verdict) == ("broken", "watch")
+
+
+@pytest.mark.parametrize("m", [30, 60, 400])
+@pytest.mark.parametrize("n", [60, 100, 2_000])
+def test_kept_stands_over_coverage_inside_the_exact_band_alone(n, m):
+    """Also where the law in force, that of a swinging level, would find everything usual."""
+    low, high = coverage_band(n, m, ALPHA)
+    swinging = UsualCoverage(0.0, 1.0, p_value=0.5)
+    for usual in (None, swinging):
+        said = {k: judge_coverage(n, m, m, k, ALPHA, usual=usual) for k in range(m + 1)}
+        kept = [k for k, judged in said.items() if judged.verdict == "kept"]
+        if m < labels_needed(n, ALPHA):
+            assert kept == []
+            continue
+        assert kept == [k for k in range(m + 1) if low <= k / m <= high]
+        assert all(judged.low <= judged.coverage <= judged.high for k, judged in said.items()
+                   if k in kept)  # fmt: skip
+    assert {judged.raised_by for judged in said.values() if judged.verdict == "watch"} <= {
+        FIXED_BAND
+    }
+
+
+def test_watch_is_said_of_one_look_in_twenty_and_of_too_many_covered_as_well():
+    n, hits = 100, covered_counts(100, seed=1).sum(axis=1)
+    m = RUNS * PER_RUN
+    said = {k: judge_coverage(n, m, m, int(k), ALPHA) for k in set(hits.tolist())}
+    alarmed = np.mean([said[k].verdict != "kept" for k in hits.tolist()])
+    assert alarmed <= WATCH_P + 3 * np.sqrt(WATCH_P / SEQUENCES)
+    full = judge_coverage(n, m, m, m, ALPHA)
+    assert full.verdict == "watch"
+    assert "sets are larger than they need be" in describe_verdict(full, m, m, ALPHA)
+
+
+def test_the_drawn_bound_is_the_one_that_decides():
+    """Total coverage lies below its bound exactly where the promise is called broken."""
+    rng = np.random.default_rng(7)
+    decided = []
+    for _ in range(300):
+        drop = rng.integers(1, RUNS)
+        chance = np.where(np.arange(RUNS) < drop, 0.9, rng.uniform(0.6, 0.95))
+        hits, known = rng.binomial(PER_RUN, chance), np.full(RUNS, PER_RUN)
+        ever = over_runs(200, known, hits, ALPHA)
+        since = ever.since if ever.p_value < BROKEN_P else 0
+        low = bound_over_runs(200, known, hits, ALPHA, since)
+        assert (hits.sum() / known.sum() < low) == (ever.p_value < BROKEN_P)
+        decided.append((ever.p_value < BROKEN_P, since > 0))
+    assert len(set(decided)) == 3
+
+
+def test_a_level_on_too_few_calibration_nodes_has_no_verdict_over_many_runs():
+    """Every set would be full at a fixed level; misses are possible where it adapts."""
+    usual = UsualCoverage(0.8, 1.0, p_value=0.4)
+    judged = judge_coverage(5, 400, 400, 399, ALPHA, usual=usual)
+    assert judged.verdict in {"watch", "no verdict"}
+    assert "5 calibration nodes are too few" in describe_verdict(judged, 400, 400, ALPHA)
+    assert judge_coverage(5, 400, 400, 399, ALPHA).verdict == "broken"
 
 
 def test_a_biased_sample_is_called_so_and_a_fair_one_is_not():

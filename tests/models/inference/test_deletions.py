@@ -12,7 +12,7 @@ from ringfence.models.inference.graph import (
     AlteredFeatures,
     InferenceGraph,
     RemovedEntries,
-    incoming,
+    in_neighbours,
 )
 from ringfence.models.inference.state import empty_tables
 from tests.models.inference.histories import ALL, EVENTS, PLANS, WIDTH, History, differences
@@ -61,7 +61,7 @@ def test_a_graph_without_its_gaps_gives_the_same_bits(name, events, seed):
     graph, alive = history.graph(), np.array(history.alive)
     place = np.full(graph.size, -1)
     place[alive] = np.arange(len(alive))
-    near = incoming(graph, alive)
+    near = in_neighbours(graph, alive)
     ends = np.stack([place[near.sources], np.repeat(place[alive], near.counts())])
     assert ends.min(initial=0) == 0  # no gap is anybody's neighbour
     compact = graph_of(ends, len(alive), undirected=False)

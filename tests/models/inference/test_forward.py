@@ -18,7 +18,7 @@ from ringfence.models.inference import (
     forward,
     forward_whole,
     graph_of,
-    incoming,
+    in_neighbours,
     plan_of,
 )
 from ringfence.models.inference.graph import neighbour_counts
@@ -142,7 +142,7 @@ def test_neighbours_are_those_of_the_edges_that_networks_see(events, seed):
         history.event(*event)
     graph, edges = history.graph(), history.edges().numpy()
     n = len(history.features)
-    near = incoming(graph, np.arange(n))
+    near = in_neighbours(graph, np.arange(n))
     assert np.array_equal(near.sources, edges[0])
     assert np.array_equal(np.repeat(np.arange(n), near.counts()), edges[1])
     counts = neighbour_counts(graph, np.arange(n))

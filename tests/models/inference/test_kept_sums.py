@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ringfence.models.inference import (
-    Incoming,
+    InNeighbours,
     empty_tables,
     forward,
     forward_whole,
     graph_of,
-    incoming,
+    in_neighbours,
     messages,
 )
 from ringfence.models.inference import cost as cost_module
@@ -50,7 +50,7 @@ def test_gcn_needs_the_changes_that_came_while_a_row_was_not_needed(monkeypatch)
 
 
 def nobody(rows):
-    return Incoming(rows, np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
+    return InNeighbours(rows, np.zeros(len(rows) + 1, np.int64), np.empty(0, np.int32))
 
 
 def test_gcns_kept_sums_take_what_changed_in_them(monkeypatch):
@@ -158,7 +158,7 @@ def kept_and_fresh_sums(largest, events=GROWTH):
             graph, alive = history.graph(), np.array(history.alive)
             forward(plan, graph, history.features, alive, tables)
     rows = np.flatnonzero(tables.slots)
-    near = incoming(graph, rows)
+    near = in_neighbours(graph, rows)
     fresh = [
         tables.first[[row, *sources]].astype(np.float64).cumsum(axis=0)[-1]
         for row, sources in zip(rows, np.split(near.sources, near.offsets[1:-1]), strict=True)
@@ -200,7 +200,7 @@ def test_a_hub_is_summed_more_exactly_than_in_float32():
     features = rng.standard_normal((n, WIDTH), dtype=np.float32) + np.float32(3)
     graph = graph_of(np.stack([np.arange(1, n), np.zeros(n - 1, np.int64)]), n)  # a star
     x = (torch.from_numpy(features) - MEAN) / SPREAD
-    near = incoming(graph, np.arange(n))
+    near = in_neighbours(graph, np.arange(n))
     index = torch.from_numpy(np.stack([near.sources, np.repeat(np.arange(n), near.counts())]))
     with torch.no_grad():
         narrow = NETS["gcn"](x, index.long()).numpy()[0]

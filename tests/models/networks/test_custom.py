@@ -143,7 +143,7 @@ def test_checking_leaves_the_module_as_it_was():
         ("WeightPerNode", r"not permutation-equivariant.* changed a logit by \d"),
         ("FirstEdgesOnly", r"not permutation-equivariant.* changed a logit by \d"),
         ("BatchNormInTraining", "changed its own norm.running_mean"),
-        ("DropoutStaysOn", r"two answers to one question, up to \d"),
+        ("DropoutStaysOn", r"two results for the same graph, up to \d"),
         ("DividesByDegree", r"NaN or infinite logits for \d+ of \d+ nodes"),
         ("OneGraphOnly", "failed on a graph of 3 nodes"),
         ("OneColumn", r"returned torch.float32 \[3, 1\]; .*shape \[3, 3\]"),

@@ -200,10 +200,9 @@ def test_an_unknown_network_or_option_is_answered_with_those_that_exist():
             "networks.edges",
             "guarantee.evaluation_policy",
             "training.loop",
-            "training.minibatch",
             "training.sampling",
         ),
-        *("seeding", "sequences.sequence", "sequences.subgraphs", "training.full_batch"),
+        *("seeding", "sequences.sequence", "sequences.subgraphs", "training.train"),
         *(f"networks.{name}" for name in [*ALL, "registry"]),
     ],
 )

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.patience import PATIENCE_SECONDS
+
 pytestmark = pytest.mark.slow
 
 USE_ALL = """
@@ -35,7 +37,7 @@ def test_no_file_remains_in_the_temporary_folder(tmp_path, control):
         [sys.executable, "-c", USE_ALL.format(control=control)],
         env=environment | {"TMPDIR": str(tmp_path)},
         check=True,
-        timeout=300,
+        timeout=PATIENCE_SECONDS,
     )
     # torch makes one empty folder per user there, torchinductor_<user>: not one per process
     remaining = sorted(path.name for path in tmp_path.rglob("*") if path.is_file())

@@ -175,7 +175,7 @@ def test_a_users_own_module_is_taken(own):
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("Numbered", "permutation"), ("Narrow", "shape"), ("Noisy", "two answers"), ("No", "nothing")],
+    [("Numbered", "permutation"), ("Narrow", "shape"), ("Noisy", "two results"), ("No", "nothing")],
 )
 def test_a_module_that_breaks_the_rules_is_refused(own, name, words):
     with pytest.raises(ModuleRefused, match=words):

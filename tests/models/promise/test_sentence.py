@@ -4,6 +4,9 @@ import itertools
 
 import pytest
 
+from ringfence.models.calibration.sets.registry import calibration_set_named
+from ringfence.models.promise.options import PromiseOptions
+from ringfence.models.promise.registry import promise_named
 from ringfence.models.promise.sentence import NOT_PROMISED, describe_promise
 
 MODES = list(
@@ -13,9 +16,16 @@ MODES = list(
 )
 
 
+def sentence(kind, calibration_set, adapt, options=None):
+    return describe_promise(
+        promise_named(kind), 0.1, calibration_set_named(calibration_set), adapt,
+        options or PromiseOptions(),
+    )  # fmt: skip
+
+
 @pytest.mark.parametrize(("kind", "calibration_set", "adapt"), MODES)
 def test_only_a_frozen_set_at_a_fixed_level_speaks_of_every_node(kind, calibration_set, adapt):
-    words = describe_promise(kind, 0.1, calibration_set, adapt)
+    words = sentence(kind, calibration_set, adapt)
     theorem = calibration_set == "frozen" and not adapt
     assert words.startswith("every node") == theorem
     assert (NOT_PROMISED in words) != theorem
@@ -23,11 +33,11 @@ def test_only_a_frozen_set_at_a_fixed_level_speaks_of_every_node(kind, calibrati
 
 @pytest.mark.parametrize("calibration_set", ["frozen", "growing", "window"])
 def test_an_adaptive_level_speaks_of_the_long_run_of_known_nodes(calibration_set):
-    words = describe_promise("marginal", 0.1, calibration_set, adapt=True)
+    words = sentence("marginal", calibration_set, adapt=True)
     assert "long run" in words
     assert "whose class becomes known" in words
 
 
 def test_shares_of_single_classes_are_named():
-    words = describe_promise("class", 0.1, "window", True, {"mule": 0.05})
+    words = sentence("class", "window", True, PromiseOptions({"mule": 0.05}))
     assert "mule: 5 %" in words

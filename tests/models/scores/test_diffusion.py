@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ringfence.models.inference import graph_of, incoming, leave_out_types, neighbourhood
+from ringfence.models.inference import graph_of, in_neighbours, leave_out_types, neighbourhood
 from ringfence.models.inference import neighbourhood as package_function
 from ringfence.models.scores import aps, daps, diffusion
 from tests.models.inference.histories import History
@@ -47,7 +47,7 @@ def test_neighbours_through_some_types_are_those_of_a_graph_without_the_others(t
 def test_some_nodes_get_the_scores_of_the_whole_graph(seed, share):
     rng, graph, scores = graph_and_scores(seed)
     wanted = rng.integers(0, graph.size, 12)
-    near = incoming(graph, np.arange(graph.size))
+    near = in_neighbours(graph, np.arange(graph.size))
     edges = np.stack([near.sources, np.repeat(near.rows, near.counts())])
     found = diffused_at(graph, scores, wanted, share)
     np.testing.assert_allclose(found, np.asarray(daps(scores, edges, share))[wanted], atol=1e-15)

@@ -109,5 +109,5 @@ def test_a_node_of_very_many_neighbours_has_the_exact_mean():
 
 def test_a_score_of_neighbours_needs_them(blocks):
     logits, u, _ = draw(3, np.float32)
-    with pytest.raises(ValueError, match="who they are"):
+    with pytest.raises(ValueError, match="needed: the neighbours"):
         blocks("DAPS", logits, u, {"diffusion": 0.5})

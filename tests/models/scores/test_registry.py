@@ -1,14 +1,19 @@
 """The registry of scores: one line per score, its two functions agree, settings offer its names."""
 
-from typing import get_args
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
+from ringfence.connector.errors import ConfigError
 from ringfence.jobs.config.settings import ConformalSettings
-from ringfence.models.inference import graph_of, incoming, neighbourhood
-from ringfence.models.scores import SCORES, aps, score_named, tps
+from ringfence.jobs.project.promise import require_bands_for_score, terms_for_training
+from ringfence.models.inference import graph_of, in_neighbours, neighbourhood
+from ringfence.models.scores import SCORES, ConformityScore, aps, score_named, tps
+from ringfence.models.scores.choice import choose_score
 from ringfence.models.scores.node_scores import needs_neighbours, node_scores
+from ringfence.models.scores.outputs import score_outputs
 
 RNG = np.random.default_rng(3)
 PROBABILITIES = RNG.dirichlet(np.full(4, 0.5), size=60)
@@ -46,7 +51,7 @@ def test_a_score_that_looks_at_neighbours_is_made_from_another_one(name):
 def test_scores_of_some_nodes_are_those_of_the_whole_graph(name):
     score = score_named(name)
     graph = graph_of(OPTIONS["edge_index"], nodes=60, undirected=False)
-    near = incoming(graph, np.arange(60))
+    near = in_neighbours(graph, np.arange(60))
     edges = np.stack([near.sources, np.repeat(near.rows, near.counts())])  # each pair once, no loop
     given = {option: OPTIONS[option] for option in score.options} | {"edge_index": edges}
     every = score.all_classes(PROBABILITIES, U, **{o: given[o] for o in score.options})
@@ -59,19 +64,53 @@ def test_scores_of_some_nodes_are_those_of_the_whole_graph(name):
 
 
 def test_a_diffused_score_without_neighbours_is_refused():
-    with pytest.raises(ValueError, match="needed: who they are"):
+    with pytest.raises(ValueError, match="needed: the neighbours"):
         node_scores("DAPS", PROBABILITIES, U, {"diffusion": 0.5})
 
 
 def test_settings_offer_the_registered_scores_and_a_choice():
-    offered = {
-        name
-        for part in get_args(ConformalSettings.model_fields["score"].annotation)
-        for name in get_args(part)
-    }
-    assert offered == {*SCORES, "auto"}
+    for name in (*SCORES, "auto"):
+        assert ConformalSettings(score=name).score == name
+    with pytest.raises(ValidationError) as refused:
+        ConformalSettings(score="XPS")
+    assert refused.value.errors()[0]["type"] == "literal_error"
+    assert refused.value.errors()[0]["msg"] == (
+        "Input should be 'auto', 'APS', 'TPS', 'RAPS', 'DAPS' or 'DTPS'"
+    )
 
 
 def test_an_unknown_score_is_refused_with_the_names_there_are():
     with pytest.raises(ValueError, match="'XPS' is unknown; needed: one of APS, TPS, RAPS, DAPS"):
         score_named("XPS")
+
+
+def test_a_score_that_is_added_is_scored_chosen_and_configured(monkeypatch):
+    """One entry in the registry is all that a new score needs: the odds of a class, `ODDS`."""
+
+    def odds(probabilities, u):
+        return np.asarray(probabilities) / (1.0 - np.asarray(probabilities))
+
+    def odds_true(probabilities, u, classes):
+        return odds(probabilities, u)[np.arange(len(classes)), classes]
+
+    with pytest.raises(ValidationError):
+        ConformalSettings(score="ODDS")
+    monkeypatch.setitem(SCORES, "ODDS", ConformityScore("ODDS", odds, odds_true))
+    settings = ConformalSettings(score="ODDS", rule="NodeEx")
+    terms = terms_for_training(settings)
+    assert (terms.score, terms.score_options()) == ("ODDS", {})
+    with pytest.raises(ConfigError, match='score = "ODDS" with rule = "NodeEx"'):
+        require_bands_for_score(settings, terms)  # not said to be safe without bands
+    logits = np.log(PROBABILITIES)
+    scored = score_outputs("ODDS", logits, U, terms.score_options())
+    np.testing.assert_allclose(scored.scores, odds(PROBABILITIES, U))
+    candidates = {"APS": aps(PROBABILITIES, U), "ODDS": scored.scores}
+    choice = choose_score(candidates, PROBABILITIES.argmax(axis=1), 0.1, seed=1)
+    assert [trial.score for trial in choice.trials] == ["APS", "ODDS"]
+
+
+def test_a_score_that_is_safe_without_bands_is_not_refused(monkeypatch):
+    safe = replace(SCORES["TPS"], name="ODDS", safe_without_bands=True)
+    monkeypatch.setitem(SCORES, "ODDS", safe)
+    settings = ConformalSettings(score="ODDS", rule="NodeEx")
+    require_bands_for_score(settings, terms_for_training(settings))

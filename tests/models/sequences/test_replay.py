@@ -19,6 +19,7 @@ from ringfence.models.conformal.evaluate import (
 from ringfence.models.conformal.row_thresholds import row_thresholds
 from ringfence.models.conformal.sets import threshold
 from ringfence.models.networks import GAT, GCN
+from ringfence.models.rules.degree_bands import DEGREE_BANDS
 from ringfence.models.scores import aps, softmax64
 from ringfence.models.sequences.replay import Requests, replay
 from ringfence.models.sequences.sequence import (
@@ -256,7 +257,7 @@ def test_bands_over_time_are_those_of_a_scoring_run(world, kind):
                 np.zeros(len(known)),
             ),
             NodeDegrees(degree[known], degree[node], degree_counts(there)),
-            Promise((0.3,), "auto"),
+            Promise((0.3,), DEGREE_BANDS),
         )  # fmt: skip
         assert result.sets[0].sum() == found.size["auto"][i]
         assert result.thresholds[0].threshold == pytest.approx(found.threshold["auto"][i], abs=1e-9)

@@ -38,7 +38,7 @@ def test_more_of_anything_needs_more(batch_size):
 MEASURED = """
 import re, numpy as np, torch
 from ringfence.models.networks.typed_factory import build_typed
-from ringfence.models.training.typed import train_typed, train_typed_in_batches
+from ringfence.models.training.train import TrainingOptions, TrainingTargets, train as fit
 from ringfence.models.training.typed_data import select_typed
 from tests.models.training.test_typed_memory import SCHEMA, size_of
 torch.set_num_threads(1)
@@ -55,7 +55,8 @@ def train(n):
     network = build_typed("typed_sage", SCHEMA, (40, 60), 4, hidden=64)
     y = torch.from_numpy(rng.integers(0, 4, n))
     nodes = torch.arange(n)
-    train_typed(network, data, y, nodes[::2], nodes[1::2], classes=4, seed=1, max_epochs=2)
+    targets = TrainingTargets(y, nodes[::2], nodes[1::2])
+    fit(network, data, targets, TrainingOptions(seed=1, max_epochs=2))
 train(500)
 before = peak()
 train(n)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-from ringfence.connector.records import AlarmEvent
+from ringfence.connector.alarm_records import AlarmEvent
 from ringfence.connector.times import format_time
 from ringfence.jobs.config.alarms import AlarmSettings
 
@@ -47,7 +47,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A way to tell people: `send` returns once the receiver has taken the message, or raises.
+    """A way to notify people: `send` returns once the receiver has accepted the message, or raises.
 
     Whatever it raises is logged, and the message is sent again by the next audit. `name` stands in
     the column `delivered` of the event.

@@ -1,7 +1,7 @@
 """Alarm events as a JSON POST, signed with HMAC-SHA256 where a secret is set.
 
 A redirect is not followed: the POST would become a GET without the event, with the signature, to an
-address that nobody configured. Only an answer 2xx counts as delivered.
+address that was not configured. Only an answer 2xx counts as delivered.
 """
 
 from __future__ import annotations

@@ -32,8 +32,8 @@ def models(context: typer.Context, config: Config = None, as_json: AsJson = Fals
 
     settings = load(config)
     with open_audit(settings) as store:
-        found = read_versions(store, settings.project)
-    print_report(found, as_json, print_versions)
+        versions = read_versions(store, settings.project)
+    print_report(versions, as_json, print_versions)
 
 
 @app.command()
@@ -90,47 +90,50 @@ def compare(
     """Compare two versions, and both with trees and largest class, on the holdout as it is now."""
     if stored:
         from ringfence.jobs.config.load import load
-        from ringfence.jobs.lifecycle.stored_comparison import stored_report
+        from ringfence.jobs.lifecycle.versions import stored_report
         from ringfence.jobs.project.audit_store import open_audit
 
         settings = load(config or context.obj)
         with open_audit(settings) as store:
             report = stored_report(store, settings.project, version, against)
     else:
+        from ringfence.connector.extras import require_extra
+
+        require_extra("train", "to compare versions with boosted trees")
         with open_with_progress(config or context.obj, "comparing") as (workspace, progress):
-            from ringfence.jobs.training.compare import run_comparison
+            from ringfence.jobs.training.comparison import run_comparison
 
             report = run_comparison(workspace, version, against, progress)
     print_report(report, as_json, print_comparison)
 
 
-def print_versions(found: ModelVersions) -> None:
+def print_versions(versions: ModelVersions) -> None:
     """Show the versions, newest first, and how the one in use came there."""
-    if not found.versions:
-        say(f"Project {found.project} has no model yet. Next: ringfence train.")
+    if not versions.versions:
+        say(f"Project {versions.project} has no model yet. Next: ringfence train.")
         return
     rows = [
         (
-            one.version,
-            one.state,
-            f"{one.train:,}/{one.validation:,}/{one.calibration:,}/{one.holdout:,}",
-            one.on_holdout or one.accuracy,
-            one.runs,
-            one.known,
-            None if one.coverage is None else f"{100 * one.coverage:.1f} %",
+            version.version,
+            version.state,
+            f"{version.train:,}/{version.validation:,}/{version.calibration:,}/{version.holdout:,}",
+            version.on_holdout or version.accuracy,
+            version.runs,
+            version.known,
+            None if version.coverage is None else f"{100 * version.coverage:.1f} %",
         )
-        for one in reversed(found.versions)
+        for version in reversed(versions.versions)
     ]
     columns = ("version", "state", "data", "accuracy", "runs", "known", "coverage")
     table("Models (data: train/validation/calibration/holdout)", columns, rows)
-    for one in found.versions:
-        if one.state == "active":
-            say(f"Active: {one.version}, since {one.in_use_since}: {one.reason}.")
-    for warning in found.warnings:
+    for version in versions.versions:
+        if version.state == "active":
+            say(f"Active: {version.version}, since {version.in_use_since}: {version.reason}.")
+    for warning in versions.warnings:
         say_sentence(warning)
-    for one in found.versions:
-        if one.shadow is not None:
-            say(f"Shadow {one.version}: {one.shadow.words}.")
+    for version in versions.versions:
+        if version.shadow is not None:
+            say(f"Shadow {version.version}: {version.shadow.words}.")
 
 
 def print_card(card: ModelCard) -> None:

@@ -28,13 +28,22 @@ def train(
         str | None,
         typer.Option(help="Repeat the training of this version and compare; nothing is recorded."),
     ] = None,
+    new_seed_key: Annotated[
+        bool,
+        typer.Option(
+            "--new-seed-key", help="Another seed key than before: where it is lost or known."
+        ),
+    ] = False,
     config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a new model version: a candidate, until `promote` takes it into use."""
+    from ringfence.connector.extras import require_extra
+
     _require_reason(promote, reason)
+    require_extra("train", "to train a model")
     if like is not None:
-        _repeat(like, promote, config, as_json)
+        _repeat(like, promote or new_seed_key, config, as_json)
         return
     with open_with_progress(config, "training") as (workspace, report):
         from ringfence.jobs.training.train import run_training
@@ -46,16 +55,20 @@ def train(
             lambda epoch: report("training, epochs", epoch.number + 1, most),
             _say_nothing if as_json else say_sentence,
             reason if promote else None,
+            new_seed_key,
         )
     print_report(trained, as_json, print_training)
 
 
-def _repeat(like: str, promote: bool, config: Path | None, as_json: bool) -> None:
+def _repeat(like: str, asks_for_version: bool, config: Path | None, as_json: bool) -> None:
     """Repeat a training; exit with 1 where the weights differ."""
     from ringfence.connector.errors import ConfigError
 
-    if promote:
-        raise ConfigError(found="--like with --promote", needed="one of the two")
+    if asks_for_version:
+        raise ConfigError(
+            found="--like with --promote or --new-seed-key",
+            needed="--like alone, which repeats a training and makes no version",
+        )
     with open_with_progress(config, "training") as (workspace, report):
         from ringfence.jobs.training.repeat import run_repeat
 
@@ -104,6 +117,8 @@ def print_training(trained: TrainReport) -> None:
         print_comparison(trained.comparison)
     elif trained.not_compared:
         say_sentence(f"not compared: {trained.not_compared}")
+    for sentence in trained.graph:
+        say_sentence(sentence)
     say(trained.guarantee + ".")
     for sentence in trained.promise:
         say_sentence(sentence)
@@ -125,6 +140,6 @@ def _require_reason(promote: bool, reason: str | None) -> None:
         return
     raise ConfigError(
         found="--promote without a --reason" if promote else "--reason without --promote",
-        needed="both, to take the new model into use at once; or none of the two",
+        needed="both, to take the new model into use at once; or neither",
         next_step='ringfence train --promote --reason "new mapping"',
     )

@@ -50,6 +50,9 @@ def print_explanation(explanation: Explanation) -> None:
     from ringfence.jobs.views.explain import describe_class, describe_removal, record_of
 
     say(f"Node {explanation.key}: {explanation.sentence}.")
+    for doubt in explanation.doubts:
+        if doubt not in explanation.sentence:
+            say_sentence(doubt)
     table(
         f"p-values (alpha = {explanation.alpha:g})",
         ("class", "p", "level", "calibration nodes", "in the set"),
@@ -98,15 +101,15 @@ def _print_reasons(reasons: Reasons) -> None:
     shown = strongest[:MAX_CLASSES_SHOWN]
     rows = [
         (
-            one.part.describe(),
-            *(f"{one.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
-            _describe_flips(one),
+            reason.part.describe(),
+            *(f"{reason.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
+            _describe_flips(reason),
         )
-        for one in reasons.reasons[:MAX_REASONS_SHOWN]
+        for reason in reasons.reasons[:MAX_REASONS_SHOWN]
     ]
     titles = [f"p of {reasons.classes[at]} ({reasons.p_values[at]:.3f})" for at in shown]
     table("Without it, p-values move by", ("without", *titles, "set"), rows)
-    flips = sum(one.flips for one in reasons.reasons)
+    flips = sum(reason.flips for reason in reasons.reasons)
     say(
         f"{flips} single changes would change the set."
         if flips
@@ -132,9 +135,9 @@ def _print_left(reasons: Reasons) -> None:
         )
 
 
-def _describe_flips(one: Reason) -> str:
-    comes = [f"{name} comes in" for name in one.enters]
-    return "; ".join(comes + [f"{name} goes out" for name in one.leaves]) or "the same"
+def _describe_flips(reason: Reason) -> str:
+    comes = [f"{name} comes in" for name in reason.enters]
+    return "; ".join(comes + [f"{name} goes out" for name in reason.leaves]) or "the same"
 
 
 def _print_weights(reasons: Reasons) -> None:
@@ -143,5 +146,7 @@ def _print_weights(reasons: Reasons) -> None:
         f"Why, by PyG's {reasons.method}, on {reasons.graph}. A weight says how much of a neighbour"
     )
     say("or column the explainer keeps; it is an estimate and no p-value.")
-    rows = [(one.part.describe(), one.weight) for one in reasons.reasons[:MAX_REASONS_SHOWN]]
+    rows = [
+        (reason.part.describe(), reason.weight) for reason in reasons.reasons[:MAX_REASONS_SHOWN]
+    ]
     table("Weights", ("what", "weight"), rows)

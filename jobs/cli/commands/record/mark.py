@@ -31,10 +31,10 @@ def mark(
     settings = load(config)
     with open_audit(settings) as store:
         migrate.require_sql(store)
-        found = find_prediction(ProjectQueries(store, settings.project), typed_candidates(key))
-        typed_key = key if found is None else found.node_key
+        prediction = find_prediction(ProjectQueries(store, settings.project), typed_candidates(key))
+        typed_key = key if prediction is None else prediction.node_key
         source = key_source(settings)
         made = record_mark(
             store, settings.project, source, typed_key, who or getpass.getuser(), action, note
         )
-    print_report(made, as_json, lambda one: say(f"{one.who}: {one.action} of node {key}"))
+    print_report(made, as_json, lambda mark_: say(f"{mark_.who}: {mark_.action} of node {key}"))

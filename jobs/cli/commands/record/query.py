@@ -19,8 +19,10 @@ def query(
     as_json: AsJson = False,
 ) -> None:
     """Run a reading Cypher query on the configured graph and print its rows."""
+    from ringfence.connector.neo4j.reading_query import run_reading_query
+
     with open_with_progress(config, "querying") as (workspace, _):
-        rows = workspace.graph.read(cypher)
+        rows = run_reading_query(workspace.graph, cypher)
     if as_json:
         print_json([row.data() for row in rows])
     else:
@@ -39,6 +41,6 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _as_it_is(value: Any) -> Any:
-    """A large number may be a key: as digits alone it can be pasted into the next query."""
+    """A large number may be a key: as plain digits it can be pasted into the next query."""
     is_number = isinstance(value, int) and not isinstance(value, bool)
     return str(value) if is_number and abs(value) >= FIRST_WITH_COMMA else value

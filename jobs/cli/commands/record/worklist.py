@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ringfence.jobs.cli.console import print_json, say, table
 from ringfence.jobs.cli.options import AsJson, Config, with_config
+
+if TYPE_CHECKING:
+    from ringfence.connector.store.queries.project import ProjectQueries
 
 
 def worklist(
@@ -23,6 +27,9 @@ def worklist(
     group: Annotated[str, typer.Option(help="Only nodes of a group, such as region=north.")] = "",
     known: Annotated[str, typer.Option(help="Is the class known: no, yes, any.")] = "no",
     state: Annotated[str, typer.Option(help="open, free, claimed, done, any.")] = "open",
+    sample: Annotated[
+        bool, typer.Option("--sample", help="The audit sample: nodes whose class to find out.")
+    ] = False,
 ) -> None:
     """List the nodes whose set holds a class, surest first; without a class, the classes."""
     from ringfence.connector.store import migrate
@@ -45,6 +52,10 @@ def worklist(
     with open_audit(settings) as store:
         migrate.require_sql(store)
         queries = ProjectQueries(store, settings.project)
+        if sample:
+            _require_sample_filters(given)
+            _print_sample(queries, given, limit, as_json=as_json, as_csv=as_csv)
+            return
         if not class_:
             _print_classes(classes_to_choose(queries), as_json, config)
             return
@@ -70,3 +81,42 @@ def _print_classes(classes: list[str], as_json: bool, config: Config) -> None:
     say(f"Classes: {', '.join(classes) or 'none yet'}")
     if classes:
         say(f"Next: {with_config('ringfence worklist', config)} CLASS")
+
+
+def _require_sample_filters(given: Mapping[str, str]) -> None:
+    """Refuse filters by what the model says: the sample is to be labelled without knowing it."""
+    from ringfence.connector.errors import ConfigError
+    from ringfence.jobs.worklist.sample_table import SAMPLE_NAMES
+
+    others = [name for name, value in given.items() if value and name not in SAMPLE_NAMES]
+    if others:
+        raise ConfigError(
+            found=f"--sample with {', '.join(others)}",
+            needed=f"the sample as it was drawn, by {', '.join(SAMPLE_NAMES)} alone",
+            next_step="ringfence worklist --sample",
+        )
+
+
+def _print_sample(
+    queries: ProjectQueries, given: Mapping[str, str], limit: int, *, as_json: bool, as_csv: bool
+) -> None:
+    from ringfence.connector.store.queries.sample import read_sample
+    from ringfence.jobs.worklist.sample_table import (
+        SAMPLE_COLUMNS,
+        sample_csv,
+        sample_filter,
+        sample_row,
+    )
+
+    wanted = sample_filter(given)
+    if as_csv:
+        sys.stdout.writelines(sample_csv(queries, wanted))
+        return
+    rows = [sample_row(node) for node in read_sample(queries, wanted, limit)]
+    if as_json:
+        print_json(rows)
+    elif not rows:
+        say("No node of the audit sample is left under these filters.")
+    else:
+        title = f"Please find out the class of these {len(rows)} nodes of the audit sample"
+        table(title, SAMPLE_COLUMNS, [[row[name] for name in SAMPLE_COLUMNS] for row in rows])

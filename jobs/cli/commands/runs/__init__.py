@@ -1,1 +1,1 @@
-"""Verbs that score, audit, repeat both on a schedule, and say how things stand."""
+"""Verbs that score, audit, repeat both on a schedule, and show the status."""

@@ -30,7 +30,7 @@ AsJson = Annotated[
 
 
 def schedule(config: Configs = None, check: Check = False, as_json: AsJson = False) -> None:
-    """Run score, audit, reconcile, verify, prune, report, retrain at their times until SIGTERM.
+    """Run score, audit, reconcile, verify, verify_quick, prune, report, retrain until SIGTERM.
 
     Exit 3: the scheduler is dead, start it again.
     """

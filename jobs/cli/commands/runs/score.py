@@ -9,8 +9,8 @@ from ringfence.jobs.cli.console import open_with_progress, print_report, say, ta
 from ringfence.jobs.cli.options import AsJson, Config
 
 if TYPE_CHECKING:
-    from ringfence.jobs.lifecycle.shadow import ShadowReport
     from ringfence.jobs.scoring.score import RunReport
+    from ringfence.jobs.scoring.shadow import ShadowReport
 
 RUN_COLUMNS = ("run", "new", "evaluated", "rule", "NodeEx", "EdgeEx", "naive", "mean size",
                "empty", "one class")  # fmt: skip  # as the table's head reads

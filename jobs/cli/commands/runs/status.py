@@ -1,4 +1,4 @@
-"""`ringfence status`: show a project at a glance, from the audit store alone."""
+"""`ringfence status`: show a project at a glance, only from the audit store."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.cli.console import print_report, say, say_sentence, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
 from ringfence.jobs.cli.options import AsJson, Config
-from ringfence.jobs.views.promise import promise_of_run, shift_of_run
+from ringfence.jobs.views.promise import late_classes_of_run, promise_of_run, shift_of_run
 
 if TYPE_CHECKING:
     from ringfence.connector.store.queries.records import ModelRecord
     from ringfence.jobs.views.status import Status
 
-JOB_KEYS = ("job", "trigger", "state", "outcome", "next")
-
 
 def status(config: Config = None, as_json: AsJson = False) -> None:
-    """Show models, runs, coverage and quarantine from the audit store alone."""
+    """Show models, runs, coverage and quarantine, as the audit store has them."""
     from ringfence.jobs.config.load import load
     from ringfence.jobs.project.audit_store import open_audit
     from ringfence.jobs.views.status import read_status
@@ -36,6 +34,8 @@ def print_status(current: Status) -> None:
         f"Project {current.project}: read up to {current.watermark}; "
         f"{current.chain_entries} audit entries."
     )
+    if current.sample is not None:
+        say_sentence(current.sample.sentence)
     for model in current.models:
         if model.state == "active":
             say(f"Active model: {model.version}.")
@@ -43,6 +43,8 @@ def print_status(current: Status) -> None:
         say_sentence(sentence)
     if current.runs:
         say(f"Promise in force: {promise_of_run(current.runs[-1])}.")
+        for note in late_classes_of_run(current.runs[-1]):
+            say(f"{note[0].upper()}{note[1:]}.")
         if shift_of_run(current.runs[-1]):
             say(f"Run {current.runs[-1].seq}: {shift_of_run(current.runs[-1])}.")
     if current.working:
@@ -54,9 +56,9 @@ def print_status(current: Status) -> None:
         )
     _print_models(current.models)
     candidates = {model.version for model in current.models if model.state == "candidate"}
-    for one in current.shadows:
-        if one.version in candidates:
-            say(f"Shadow {one.version}: {one.words}.")
+    for shadow in current.shadows:
+        if shadow.version in candidates:
+            say(f"Shadow {shadow.version}: {shadow.words}.")
     table(
         "Last runs",
         ("run", "decided", "state", "evaluated", "rule", "alpha", "threshold"),
@@ -83,10 +85,14 @@ def print_status(current: Status) -> None:
         rows = [(row.reason, row.nodes) for row in current.quarantine]
         table("Quarantine", ("reason", "nodes"), rows)
     if current.schedule:
-        table("Schedule", JOB_KEYS, [[row[key] for key in JOB_KEYS] for row in current.schedule])
-        for row in current.schedule:
-            if row["failures_in_a_row"]:
-                say(f"Job {row['job']} failed {row['failures_in_a_row']} times in a row.")
+        jobs = [
+            (job["job"], job["trigger"], job["state"], job["outcome"], job["next"])
+            for job in current.schedule
+        ]
+        table("Schedule", ("job", "trigger", "state", "outcome", "next"), jobs)
+        for job in current.schedule:
+            if job["failures_in_a_row"]:
+                say(f"Job {job['job']} failed {job['failures_in_a_row']} times in a row.")
 
 
 def _print_models(models: Sequence[ModelRecord]) -> None:

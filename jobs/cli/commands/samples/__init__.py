@@ -1,1 +1,1 @@
-"""Verbs that need no graph of one's own: sample graphs, the embedded server, the paper."""
+"""Verbs that need no graph of your own: sample graphs, the embedded server, the paper."""

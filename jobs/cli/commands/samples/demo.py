@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ringfence.jobs.cli.commands.record.triage import print_triage
 from ringfence.jobs.cli.commands.runs.audit import print_audit
 from ringfence.jobs.cli.commands.runs.score import print_runs
 from ringfence.jobs.cli.console import print_json, say, silence, table
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 CONFIG_NAME = "ringfence.toml"
 NODES = 6_000
 ARRIVING = 5
+SHOWN_PER_PILE = 3
 
 
 def demo(
@@ -70,8 +72,10 @@ def demo(
         raise typer.BadParameter("the story has its own batches", param_hint="--arriving")
     usual = Path(".ringfence") / ("story" if story else "demo")
     folder = config.parent if config is not None else folder or usual
+    from ringfence.connector.extras import require_extra
     from ringfence.jobs.dashboard.server import somebody_watches
 
+    require_extra("train", "to train the demo's model")
     stay_open = not as_json and somebody_watches() if serve is None else serve
     with silence() if as_json else nullcontext():
         report: Any
@@ -126,11 +130,16 @@ class ConsoleView(ProjectConsoleView):
             "(promised: 95 % of mules, 90 % of each other kind)",
         )
         _print_query(query, report.rows)
+        say("\nWhom to investigate, whom to clear and who stays open in the last run:\n")
+        print_triage(report.triage, report.lists, SHOWN_PER_PILE)
         _print_next_steps(self.folder / "ringfence.toml")
 
 
 def _print_query(query: str, rows: tuple[dict[str, Any], ...]) -> None:
-    say("\nWhich devices do accounts share that may be mules, at any level you like:\n")
+    say(
+        "\nWhich devices do accounts share that may be mules, with p above 0.2 "
+        "(a list to look at; what is promised are the sets):\n"
+    )
     say(query + "\n")
     names = list(rows[0]) if rows else []
     table(

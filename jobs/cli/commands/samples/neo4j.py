@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringfence.connector.json_types import JsonObject
+from ringfence.jobs.cli.next_step_text import as_typed
 from ringfence.jobs.cli.options import AsJson, Config
-from ringfence.jobs.cli.pasteable import as_typed
 
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.embedded import ServerInfo, ServerStatus
@@ -28,7 +30,7 @@ Data = Annotated[
     typer.Option("--data", help="The server's data folder; by default the configuration's own."),
 ]
 ShowPassword = Annotated[bool, typer.Option("--show-password", help="Print the password too.")]
-DATA = Path(".ringfence") / "neo4j"  # beside the configuration
+DATA = Path(".ringfence") / "neo4j"  # where there is no configuration yet
 
 
 @app.command()
@@ -80,15 +82,21 @@ def status(
 
 
 def _folder(data: Path | None, config: Path | None) -> Path:
-    """Return the data folder that was asked for, or the one of the configuration."""
-    if data is not None or config is None:
-        return data or DATA
-    from ringfence.jobs.config.load import load
+    """Return the data folder that was asked for, or the one of the configuration, if there is one.
 
+    Verbs of a project start and find its server there: another folder would be another, empty one.
+    """
+    if data is not None:
+        return data
+    from ringfence.jobs.config.load import DEFAULT_FILE, load
+
+    named = config is not None or "RINGFENCE_CONFIG" in os.environ
+    if not named and not Path(DEFAULT_FILE).exists():
+        return DATA
     return load(config).engine.folder / "neo4j"
 
 
-def _facts(server: ServerInfo, show_password: bool = False) -> dict[str, Any]:
+def _facts(server: ServerInfo, show_password: bool = False) -> JsonObject:
     secret = {"password": server.password} if show_password else {}
     return {
         "uri": server.uri,
@@ -104,7 +112,7 @@ def _facts(server: ServerInfo, show_password: bool = False) -> dict[str, Any]:
     }
 
 
-def _bare_facts(current: ServerStatus) -> dict[str, Any]:
+def _bare_facts(current: ServerStatus) -> JsonObject:
     return {"data_dir": str(current.data_dir), "log": str(current.log)}
 
 
@@ -116,7 +124,7 @@ HINTS = {
 }
 
 
-def _print(facts: dict[str, Any], as_json: bool, state: str) -> None:
+def _print(facts: JsonObject, as_json: bool, state: str) -> None:
     if as_json:
         typer.echo(json.dumps({"state": state, **facts}))
         return

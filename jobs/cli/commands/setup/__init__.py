@@ -1,1 +1,1 @@
-"""Verbs that bring a graph and its stores to where a model can be trained."""
+"""Verbs that prepare a graph and its stores for training."""

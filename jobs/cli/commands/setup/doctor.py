@@ -10,7 +10,7 @@ import typer
 from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.exit_codes import ExitCode
 from ringfence.jobs.cli.options import AsJson, Config
-from ringfence.jobs.cli.pasteable import COMMAND
+from ringfence.jobs.cli.pasteable import commands_in
 
 if TYPE_CHECKING:
     from ringfence.jobs.setup.finding import Finding
@@ -31,9 +31,9 @@ def doctor(config: Config = None, as_json: AsJson = False) -> None:
 
 
 def print_findings(findings: Sequence[Finding]) -> None:
-    """Show every finding with its fix; commands again below, where no column breaks them."""
+    """Show every finding with its fix; its commands again below, unbroken by columns."""
     rows = [(MARKS[finding.level], finding.text, finding.fix) for finding in findings]
     table("Findings", ("", "what", "fix"), rows)
-    for fix in dict.fromkeys(finding.fix for finding in findings):
-        if COMMAND.search(fix):
-            say(f"To paste: {fix}")
+    commands = [command for finding in findings for command in commands_in(finding.fix)]
+    for command in dict.fromkeys(commands):
+        say(f"To paste: {command}")

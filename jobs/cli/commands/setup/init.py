@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ringfence.connector.progress import no_progress
 from ringfence.jobs.cli.console import print_report, say, table
 from ringfence.jobs.cli.options import AsJson, with_config
 
@@ -24,10 +25,20 @@ def init(
         Path, typer.Option("--output", "-o", "--config", "-c", help="File to write.")
     ] = DEFAULT_OUTPUT,
     uri: Annotated[
-        str,
-        typer.Option(help="Server to inspect; `embedded` is the zero-install one of this folder."),
-    ] = "embedded",
-    user: Annotated[str, typer.Option(help="Name to log in with.")] = "neo4j",
+        str | None,
+        typer.Option(
+            help="Server to inspect; `embedded`, the default, is the zero-install one of this "
+            "folder. RINGFENCE_NEO4J_URI wins; NEO4J_URI is the default where it is set."
+        ),
+    ] = None,
+    user: Annotated[str | None, typer.Option(help="Name to log in with; by default neo4j.")] = None,
+    database: Annotated[
+        str | None, typer.Option(help="Database to inspect; by default the user's home database.")
+    ] = None,
+    credentials: Annotated[
+        Path | None,
+        typer.Option(help="Credentials file as Neo4j Aura offers it; the new file names it."),
+    ] = None,
     label: Annotated[
         str | None,
         typer.Option(help="Label of the nodes to predict; by default the most plausible one."),
@@ -48,7 +59,7 @@ def init(
     from ringfence.jobs.setup.init import run_init
 
     # a bar would write over the questions
-    bar = nullcontext(_no_progress) if interactive else show_progress("inspecting the graph")
+    bar = nullcontext(no_progress) if interactive else show_progress("inspecting the graph")
     with bar as report:
         proposal = run_init(
             output,
@@ -57,6 +68,8 @@ def init(
             label,
             project,
             force=force,
+            database=database,
+            credentials=credentials,
             class_property=class_property,
             ask=ask_person if interactive else None,
             download=server_progress(report),
@@ -77,10 +90,6 @@ def ask_person(question: str, answers: Sequence[str], proposed: str) -> str:
         typer.echo(f"{answer!r} is not one of the answers", err=True)
 
 
-def _no_progress(_what: str, _done: int, _all: int) -> None:
-    """Show nothing."""
-
-
 def _rows(proposal: Proposal) -> Iterator[tuple[str, str, str]]:
     """Yield setting, value and reason of all that is proposed."""
     for name in ("label", "key", "class_property", "arrival"):
@@ -95,9 +104,13 @@ def _rows(proposal: Proposal) -> Iterator[tuple[str, str, str]]:
     for node in proposal.context:
         columns = ", ".join(column.name for column in node.columns) or "no columns"
         yield f"context {node.label}", f"key {node.key.value}", f"{node.count} nodes; {columns}"
-    for one in proposal.relations:
-        ends = f"{one.source} to {one.target}"
-        yield f"relationship {one.type}", one.created_at or "no time", f"{ends}; {one.why}"
+    for relation in proposal.relations:
+        ends = f"{relation.source} to {relation.target}"
+        yield (
+            f"relationship {relation.type}",
+            relation.created_at or "no time",
+            f"{ends}; {relation.why}",
+        )
 
 
 def print_proposal(proposal: Proposal, output: Path) -> None:
@@ -105,10 +118,11 @@ def print_proposal(proposal: Proposal, output: Path) -> None:
     table(f"Written to {output}", ("setting", "value", "why"), list(_rows(proposal)))
     left = proposal.left_out[:MAX_LEFT_OUT_SHOWN]
     if left:
-        table("Left out", ("what", "why"), [(one.name, one.why) for one in left])
+        table("Left out", ("what", "why"), [(column.name, column.why) for column in left])
     if len(proposal.left_out) > len(left):
         say(f"{len(proposal.left_out) - len(left)} more are named at the end of the file.")
     if proposal.open_points:
         say(f"Check these in the file first: {', '.join(proposal.open_points)}.")
     config = None if output == DEFAULT_OUTPUT else output
-    say(f"Next: {with_config('ringfence doctor', config)}")
+    steps = (with_config(f"ringfence {verb}", config) for verb in ("migrate", "doctor"))
+    say(f"Next: {', then: '.join(steps)}")

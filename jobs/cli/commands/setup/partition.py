@@ -35,39 +35,39 @@ def partition(
         many = workspace.settings.engine.partitions if parts is None else parts
         if write:
             with workspace.lease():  # no run may be using the division that is on record
-                found = preview_division(workspace, many, anew=anew, write=True)
+                division = preview_division(workspace, many, anew=anew, write=True)
         else:
-            found = preview_division(workspace, many, anew=anew, write=False)
-    print_report(found, as_json, print_division)
+            division = preview_division(workspace, many, anew=anew, write=False)
+    print_report(division, as_json, print_division)
 
 
-def print_division(found: Division) -> None:
+def print_division(division: Division) -> None:
     """Show a row per worker, and which of the two ways needs less."""
-    from ringfence.jobs.setup.memory import format_bytes
+    from ringfence.jobs.project.memory import format_bytes
 
-    state = "on record" if found.kept or found.written else "a preview, not on record"
+    state = "on record" if division.kept or division.written else "a preview, not on record"
     table(
-        f"{found.nodes:,} rows among {found.parts} workers ({state})",
+        f"{division.nodes:,} rows among {division.parts} workers ({state})",
         ("worker", "rows", "list entries", "rows of others", "received", "memory", "disk"),
         [
             (
                 number,
-                f"{one.rows:,}",
-                f"{one.entries:,}",
-                f"{one.halo:,}",
-                format_bytes(one.received),
-                format_bytes(one.memory),
-                format_bytes(one.disk),
+                f"{worker.rows:,}",
+                f"{worker.entries:,}",
+                f"{worker.halo:,}",
+                format_bytes(worker.received),
+                format_bytes(worker.memory),
+                format_bytes(worker.disk),
             )
-            for number, one in enumerate(found.workers)
+            for number, worker in enumerate(division.workers)
         ],
     )
     say(
-        f"{found.cut:.1%} of the list entries cross a border; the largest worker has "
-        f"{found.balance:.2f} times an equal part."
+        f"{division.cut:.1%} of the list entries cross a border; the largest worker has "
+        f"{division.balance:.2f} times an equal part."
     )
-    need, free = format_bytes(found.one_machine), format_bytes(found.free)
-    if found.one_is_cheaper:
+    need, free = format_bytes(division.one_machine), format_bytes(division.free)
+    if division.one_is_cheaper:
         say(
             f"One machine is cheaper: the whole graph needs {need} of memory, and {free} are free "
             'here. [engine] kind = "local" computes the same sets in less time.'

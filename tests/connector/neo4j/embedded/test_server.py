@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import psutil
@@ -22,10 +21,9 @@ from typer.testing import CliRunner
 from ringfence.connector.errors import ServerError
 from ringfence.connector.neo4j import embedded
 from ringfence.jobs.cli.commands.samples.neo4j import app
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 pytestmark = pytest.mark.neo4j
-
-PATIENCE_SECONDS = 120.0  # for a machine under load; reached only when something is broken
 
 START = """
 import sys, time
@@ -66,13 +64,6 @@ def query(server, text, password=None):
     login = (server.user, password or server.password)
     with GraphDatabase.driver(server.uri, auth=login) as driver:
         return [record.data() for record in driver.execute_query(text).records]
-
-
-def wait_until(condition):
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def is_alive(pid):

@@ -1,11 +1,11 @@
 """A tiny graph for whole reads: 200 things with two relationships each, among nodes of others."""
 
-from ringfence.connector.mapping import GraphMapping, RelationshipMapping
+from ringfence.connector.mapping import RelationMapping, map_one_label
 
-MAPPING = GraphMapping(
-    label="Thing", key="id", features=("x",), features_are_list=True, class_property="class",
+MAPPING = map_one_label(
+    label="Thing", key="id", features="x", class_property="class",
     created_at="created_at", time_kind="zoned",
-    relationships=(RelationshipMapping("LINKS"), RelationshipMapping("KNOWS")),
+    relations=(RelationMapping(0, "LINKS", 0), RelationMapping(0, "KNOWS", 0)),
 )  # fmt: skip
 FILL = """
 UNWIND range(0, 199) AS i

@@ -7,16 +7,16 @@ import pytest
 from neo4j.exceptions import Neo4jError
 
 from ringfence.connector.errors import GraphError
-from ringfence.connector.mapping import GraphMapping
+from ringfence.connector.mapping import map_one_label
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.migrate import create_user_indexes, migrate_graph
 from ringfence.connector.neo4j.write import prediction_sets
 from ringfence.connector.store.lease import Lease
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.score import run_scoring
-from ringfence.jobs.training.train import run_training
+from tests.patience import PATIENCE_SECONDS
 
-MAPPING = GraphMapping("Any", "id", ("f",), True, "kind", "at", "zoned", ())
+MAPPING = map_one_label("Any", "id", "f", "kind", "at", "zoned", ())
 CLASSES = ["a`b", "'} DETACH DELETE n //", "$names", "\\u0060"]
 NODES = 12
 SHOWN = """
@@ -48,8 +48,8 @@ class Projected:
         return [
             SimpleNamespace(
                 project=self.run.project, node_key=f"i:{i}", size=i % 5,
-                classes=tuple(CLASSES[: i % 5]), band="2-4",
-                p_values=tuple(i / 100 + place / 10 + shift for place in range(4)),
+                classes=tuple(CLASSES[: i % 5]), band="2-4", created_ns=None, sampled=False,
+                lists={}, p_values=tuple(i / 100 + place / 10 + shift for place in range(4)),
             )
             for i in nodes
         ]  # fmt: skip
@@ -67,9 +67,9 @@ class Projected:
 
     def wanted(self, i):
         """What a node must show, without ids."""
-        project, own = self.run.project, self.sets([i])[0].p_values
+        project, p_values = self.run.project, self.sets([i])[0].p_values
         evaluated = [[f"{project}/1", f"{project}/i:{i}", i % 5, 0.1, 0.1, "2-4"]]
-        pairs = zip(CLASSES, own, strict=True)
+        pairs = zip(CLASSES, p_values, strict=True)
         return evaluated, sorted([project, name, p, True] for name, p in list(pairs)[: i % 5])
 
 
@@ -83,7 +83,7 @@ def projected(graph):
 
 
 def plain(shown):
-    return tuple([one[:-1] for one in part] for part in shown)
+    return tuple([row[:-1] for row in part] for part in shown)
 
 
 def check(projected, nodes=range(NODES)):
@@ -140,7 +140,7 @@ def test_what_is_missing_of_a_set_is_added_and_the_rest_is_left(projected, wound
     after = projected.shown()
     assert all(after[i] == before[i] for i in range(NODES) if i != 4)
     for stood, stands in zip(wounded[4], after[4], strict=True):
-        assert [one for one in stood if one not in stands] == []
+        assert [row for row in stood if row not in stands] == []
 
 
 def test_a_node_deleted_meanwhile_is_named_and_the_others_are_written(projected):
@@ -163,9 +163,9 @@ def test_two_projects_on_one_graph_do_not_touch_each_other(projected):
     both = projected.shown()
     for i in range(NODES):
         evaluated, may_be = both[i]
-        assert [one for one in evaluated if one[0] == "one/1"] == first[i][0]
-        assert [one for one in may_be if one[0] == "one"] == first[i][1]
-        assert [one[2] for one in may_be if one[0] == "two"] == pytest.approx(
+        assert [row for row in evaluated if row[0] == "one/1"] == first[i][0]
+        assert [row for row in may_be if row[0] == "one"] == first[i][1]
+        assert [row[2] for row in may_be if row[0] == "two"] == pytest.approx(
             [p + 0.5 for _, _, p, _ in projected.wanted(i)[1]]
         )
         assert len(evaluated) == 2
@@ -184,13 +184,12 @@ def test_an_evaluation_with_another_key_does_not_stand_for_the_nodes_own(project
     forged = "MATCH (n:Any {id: 5}), (r:RingfenceRun) CREATE (n)-[:EVALUATED {key: 'mine'}]->(r)"
     projected.graph.run(forged)
     assert projected.write(range(NODES)) == []
-    keys = {one[1] for one in projected.shown()[5][0]}
+    keys = {row[1] for row in projected.shown()[5][0]}
     assert keys == {"mine", "one/i:5"}
 
 
-def test_the_next_block_is_made_while_one_is_written(grown, monkeypatch):
-    run_training(grown.workspace)
-    settings = grown.workspace.settings
+def test_the_next_block_is_made_while_one_is_written(trained, monkeypatch):
+    settings = trained.workspace.settings
     small = settings.engine.model_copy(update={"write_rows": 40})
     made, prepare, write = [], prediction_sets.prepare_sets, prediction_sets.write_sets
     second = threading.Event()
@@ -203,7 +202,7 @@ def test_the_next_block_is_made_while_one_is_written(grown, monkeypatch):
         return prepare(block, classes, lowest_level)
 
     def writing(*given):
-        waited.append(second.wait(timeout=20))  # the first write goes on once the second is made
+        waited.append(second.wait(PATIENCE_SECONDS))  # the first goes on once the second is made
         assert len(made) <= len(waited) + 1  # and no more than one block lies ready
         return write(*given)
 

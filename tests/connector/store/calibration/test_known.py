@@ -7,7 +7,7 @@ from ringfence.connector.records import JoinedNode, Member
 from ringfence.connector.store import tables
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.models import record_model
-from tests.connector.store.calibration.test_joined_seal import VERSION, decide
+from tests.connector.store.calibration.test_calibration_digest import VERSION, decide
 from tests.known_nodes import ListedNodes
 
 KEYS = {seq: [f"s:{seq}-{i:02}" for i in range(12)] for seq in range(1, 5)}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ringfence.connector.records import KnownClass
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.labels import OpenPrediction, judge
+from ringfence.connector.store.labels import OpenPrediction, check_label
 from ringfence.connector.store.retention.kept_detail import (
     MAX_CLASSES,
     kept_p_values,
@@ -52,8 +52,8 @@ def test_every_class_is_judged_as_before(p, scores, used, threshold, nonempty, p
     shown = np.array([[value > min(used) for value in p]])
     whole, slim = texts(p, scores, inside, threshold, shown)
     for class_ in (*CLASSES, "never seen"):
-        before = judge(opened(*whole, inside, threshold, levels), KnownClass(class_), CLASSES)
-        after = judge(opened(*slim, inside, threshold, levels), KnownClass(class_), CLASSES)
+        before = check_label(opened(*whole, inside, threshold, levels), KnownClass(class_), CLASSES)
+        after = check_label(opened(*slim, inside, threshold, levels), KnownClass(class_), CLASSES)
         assert after == before
 
 

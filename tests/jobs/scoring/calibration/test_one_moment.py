@@ -1,6 +1,7 @@
 """Who calibrates is read at one moment: `ringfence explain` asks while a run is decided."""
 
 from contextlib import nullcontext
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -11,13 +12,14 @@ from ringfence.connector.store import migrate, tables
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.lease import acquire
 from ringfence.connector.store.writer import Writer
-from ringfence.jobs.scoring.calibration.living_set import living_set
-from tests.connector.store.calibration.test_joined_seal import VERSION, decide
+from ringfence.jobs.project.promise import FIRST_TERMS
+from ringfence.jobs.scoring.calibration.calibration_set import read_calibration_set
+from tests.connector.store.calibration.test_calibration_digest import VERSION, decide
 from tests.stores import open_at
 
 KEYS = {seq: [f"s:{seq}-{i}" for i in range(6)] for seq in range(1, 8)}
 MODEL = SimpleNamespace(version=VERSION, classes=["a", "b"], manifest={"seed": 1})
-TERMS = SimpleNamespace(calibration_set="window", adapt=False, promise="marginal", window_nodes=500)
+TERMS = replace(FIRST_TERMS, calibration_set="window", window_nodes=500)
 
 
 @pytest.fixture
@@ -35,7 +37,11 @@ def writer(sql_url):
 
 
 def chosen(store):
-    return living_set(SimpleNamespace(store=store, project="p"), MODEL, TERMS, [])
+    settings = SimpleNamespace(graph=SimpleNamespace(label_delay_days=None))
+    workspace = SimpleNamespace(
+        store=store, project="p", settings=settings
+    )  # MODEL has no seed key
+    return read_calibration_set(workspace, MODEL, TERMS, [])
 
 
 def decide_between(monkeypatch, writer):

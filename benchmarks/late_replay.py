@@ -1,0 +1,243 @@
+"""Lives with late classes, played with the functions that scoring uses (`benchmarks.late_classes`).
+
+Two kinds: p-values that are right from the start and whose classes come D runs later, under three
+rules for the level; and nodes of several classes that calibrate later runs, under the rule of
+settled runs and the one before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ringfence.models.calibration.adaptive_level import AdaptiveLevel
+from ringfence.models.calibration.cohort import Labels, settle_runs
+from ringfence.models.calibration.settled_by_age import settle_by_age
+
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+LevelRule = Literal["then", "capped", "today"]
+
+ALPHA, STEP = 0.1, 0.05
+UNKNOWN_RUN = 10**9
+WRONG_POWER = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LevelWorld:
+    """Runs with p-values u ** power(t / runs); classes come `delay` runs late.
+
+    known: share of nodes whose class is ever known, after a geometric time of mean `delay` where it
+    is below 1. lump: runs between two deliveries of labels, 0 where they come one by one.
+    """
+
+    name: str
+    delay: int
+    nodes: int = 100
+    runs: int = 600
+    power: Callable[[float], float] = lambda _time: 1.0
+    known: float = 1.0
+    lump: int = 0
+
+
+@dataclass(slots=True)
+class Life:
+    """Coverage of all nodes of each run, and the level that it used."""
+
+    covered: list[float] = field(default_factory=list)
+    levels: list[float] = field(default_factory=list)
+
+
+def play_levels(world: LevelWorld, rule: LevelRule, seed: int) -> Life:
+    """Play a life; p-values and delays are the same under every rule."""
+    rng = np.random.default_rng([seed, world.delay, world.nodes])
+    p_of = [rng.random(world.nodes) ** world.power(t / world.runs) for t in range(world.runs)]
+    known = [_times_known(world, t, rng) for t in range(world.runs)]
+    answered_at = [_answered_at(world, times) for times in known]
+    step = min(STEP, 0.5 / (world.delay + 1)) if rule == "capped" else STEP
+    level, life = AdaptiveLevel.start(ALPHA, step), Life()
+    for t in range(world.runs):
+        answered = [s for s in range(t) if answered_at[s] == t]
+        p_known = [p_of[s][known[s] <= t] for s in answered]
+        if rule == "today":
+            level = level.after_runs(p_known)
+        else:
+            pairs = zip(answered, p_known, strict=True)
+            level = level.after([float(np.mean(p <= life.levels[s])) for s, p in pairs if len(p)])
+        life.levels.append(level.level)
+        life.covered.append(float(np.mean(p_of[t] > level.level)))
+    return life
+
+
+def _times_known(world: LevelWorld, run: int, rng: np.random.Generator) -> Ints:
+    """The run from which on each class is known [nodes]."""
+    if world.known >= 1.0:
+        return np.full(world.nodes, run + world.delay)
+    later = rng.geometric(1.0 / world.delay, world.nodes)
+    return np.where(rng.random(world.nodes) < world.known, run + later, UNKNOWN_RUN)
+
+
+def _answered_at(world: LevelWorld, times: Ints) -> int:
+    """A run is answered when 95 % of what is ever known is, or with the next delivery."""
+    ever = times[times < UNKNOWN_RUN]
+    if not len(ever):
+        return UNKNOWN_RUN
+    at = int(np.quantile(ever, 0.95, method="inverted_cdf"))
+    return -(-at // world.lump) * world.lump if world.lump else at
+
+
+@dataclass(frozen=True, slots=True)
+class ClassWorld:
+    """Nodes of several classes, whose scores are u ** powers[class]; larger powers conform less.
+
+    delay(classes, run): after how many runs each class comes [nodes], UNKNOWN_RUN for never.
+    uncounted, uncounted_from: a class that is left out of coverage from a run on, since it does not
+    become known within the life.
+    wrong, corrected_after: share of nodes whose class is first known as another one, which conforms
+    badly (u ** WRONG_POWER), and after how many runs more it is corrected.
+    """
+
+    name: str
+    shares: tuple[float, ...]
+    powers: tuple[float, ...]
+    delay: Callable[[Ints, int], Ints]
+    runs: int = 120
+    nodes: int = 100
+    known: float = 1.0
+    trained: int = 500
+    window: int = 5_000
+    uncounted: int | None = None
+    uncounted_from: int = 0
+    wrong: float = 0.0
+    corrected_after: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """The classes of a run's nodes as known first, and from which run on the true ones are."""
+
+    classes: Ints
+    scores: Floats
+    p_values: Floats
+    right_from: Ints
+
+
+@dataclass(slots=True)
+class _Played:
+    """What a life has by now: of each run classes, scores, p-values and when classes come."""
+
+    classes: list[Ints] = field(default_factory=list)
+    scores: list[Floats] = field(default_factory=list)
+    p_values: list[Floats] = field(default_factory=list)
+    known: list[Ints] = field(default_factory=list)
+    first: list[_First] = field(default_factory=list)
+
+    def scores_at(self, run: int, now: int) -> Floats:
+        """The scores of a run's known nodes, by their classes as they are known to run `now`."""
+        first = self.first[run]
+        scores = np.where(first.right_from <= now, self.scores[run], first.scores)
+        return np.asarray(scores[self.known[run] <= now])
+
+    def p_values_at(self, run: int, now: int) -> Floats:
+        """The p-values of the same classes of the same nodes."""
+        first = self.first[run]
+        p_values = np.where(first.right_from <= now, self.p_values[run], first.p_values)
+        return np.asarray(p_values[self.known[run] <= now])
+
+    def labels(self, now: int) -> Labels:
+        """The classes that are known to run `now`."""
+        masks = [known <= now for known in self.known]
+        classes = [
+            np.where(first.right_from <= now, true, first.classes)
+            for true, first in zip(self.classes, self.first, strict=True)
+        ]
+        return Labels(
+            np.repeat(np.arange(len(masks)), [int(mask.sum()) for mask in masks]),
+            _joined(c[mask] for c, mask in zip(classes, masks, strict=True)),
+            _joined(k[m] - i for i, (k, m) in enumerate(zip(self.known, masks, strict=True))),
+        )
+
+
+def play_classes(world: ClassWorld, seed: int, settled_now: bool = True) -> Life:
+    """Play a life with a growing window and an adaptive level.
+
+    With `settled_now` off runs settle as they did before, and the level is judged `then`.
+    """
+    rng, life, played = np.random.default_rng([seed, 28]), Life(), _Played()
+    classes, scores = _draw_nodes(world, world.trained, rng)
+    usual = np.bincount(classes, minlength=len(world.shares)).astype(np.float64)
+    level, done = AdaptiveLevel.start(ALPHA, STEP), set[int]()
+    for t in range(world.runs):
+        ready = _ready(played, world, t, usual, settled_now)
+        new = [run for run in ready if run not in done]
+        done |= set(new)
+        p_known = [played.p_values_at(s, t) for s in new]
+        if settled_now:
+            level = level.after_runs(p_known)
+        else:
+            then = zip(new, p_known, strict=True)
+            level = level.after([float(np.mean(p <= life.levels[s])) for s, p in then])
+        joined = [played.scores_at(s, t) for s in sorted(done)]
+        calibration = np.sort(np.concatenate([scores, *joined])[-world.window :])
+        _add_run(played, world, t, calibration, rng)
+        life.levels.append(level.level)
+        counted = (played.classes[t] != world.uncounted) | (t < world.uncounted_from)
+        life.covered.append(float(np.mean(played.p_values[t][counted] > level.level)))
+    return life
+
+
+def _ready(
+    played: _Played, world: ClassWorld, now: int, usual: Floats, settled_now: bool
+) -> list[int]:
+    if not now:
+        return []
+    labels = played.labels(now)
+    if settled_now:
+        ready = settle_runs(np.full(now, world.nodes), labels, usual).ready
+    else:
+        ready, _ = settle_by_age(now, labels)
+    return [int(run) for run in np.flatnonzero(ready)]
+
+
+def _draw_nodes(world: ClassWorld, nodes: int, rng: np.random.Generator) -> tuple[Ints, Floats]:
+    classes = rng.choice(len(world.shares), nodes, p=world.shares)
+    return classes, rng.random(nodes) ** np.array(world.powers)[classes]
+
+
+def _add_run(
+    played: _Played, world: ClassWorld, run: int, calibration: Floats, rng: np.random.Generator
+) -> None:
+    classes, scores = _draw_nodes(world, world.nodes, rng)
+    played.classes.append(classes)
+    played.scores.append(scores)
+    played.p_values.append(_p_values(calibration, scores))
+    ever = rng.random(world.nodes) < world.known
+    known = np.where(ever, run + world.delay(classes, run), UNKNOWN_RUN)
+    played.known.append(known)
+    played.first.append(_first_classes(world, classes, known, calibration, rng))
+
+
+def _first_classes(
+    world: ClassWorld, classes: Ints, known: Ints, calibration: Floats, rng: np.random.Generator
+) -> _First:
+    """Draw which classes are known wrongly at first; nothing is drawn where none are."""
+    if not world.wrong:
+        return _First(classes, np.zeros(len(classes)), np.zeros(len(classes)), known)
+    others = (classes + rng.integers(1, len(world.shares), len(classes))) % len(world.shares)
+    scores = rng.random(len(classes)) ** WRONG_POWER
+    is_wrong = rng.random(len(classes)) < world.wrong
+    right_from = np.where(is_wrong, known + world.corrected_after, known)
+    return _First(others, scores, _p_values(calibration, scores), right_from)
+
+
+def _p_values(calibration: Floats, scores: Floats) -> Floats:
+    rank = np.searchsorted(calibration, scores, side="right")
+    return np.asarray((1 + rank) / (len(calibration) + 1))
+
+
+def _joined(parts: object) -> Ints:
+    return np.concatenate([np.zeros(0, np.int64), *parts])  # type: ignore[misc]

@@ -1,0 +1,99 @@
+"""The databases of a server: which one is meant, which there are, and which one answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ringfence.connector.errors import ServerError
+from ringfence.connector.neo4j.bolt import (
+    READ_ACCESS,
+    Driver,
+    DriverError,
+    Neo4jError,
+    TransientError,
+)
+
+__all__ = ["DatabaseIdentity", "require_database"]
+
+# of those that the user may see; every user may ask
+DATABASES = """
+SHOW DATABASES YIELD name, type, requestedStatus, home WHERE type <> 'system'
+RETURN DISTINCT name, requestedStatus AS status, home ORDER BY name
+"""
+# a name and an id that no other database has, this server's or another's
+IDENTITY = "CALL db.info() YIELD id, name RETURN id, name"
+MAX_DATABASES_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseIdentity:
+    """A database by its name and by the id that it was given when it was made."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDatabase:
+    """A database that the user may see."""
+
+    name: str
+    status: str
+    is_home: bool
+
+
+def require_database(driver: Driver, uri: str, database: str) -> str:
+    """Return the name of the database, the user's home one for an empty name, if it answers.
+
+    A database that is only starting is left to the retries of the first query.
+    """
+    try:
+        with driver.session(database=database or None, default_access_mode=READ_ACCESS) as session:
+            row = session.run(IDENTITY).single(strict=True)
+        return str(row["name"])
+    except TransientError:
+        if not _is_offline(driver, database):
+            return database or "neo4j"
+        raise _unusable(driver, uri, f"the database {database} of {uri} is offline") from None
+    except Neo4jError as error:
+        if "DatabaseNotFound" in (error.code or ""):
+            raise _unusable(driver, uri, f"{uri} has no database {database!r}") from None
+        if "Security.Forbidden" in (error.code or ""):
+            return database or _home_database(driver)
+        raise
+
+
+def _unusable(driver: Driver, uri: str, found: str) -> ServerError:
+    databases = list_databases(driver)
+    names = [
+        f"{row.name}{'' if row.status == 'online' else f' ({row.status})'}" for row in databases
+    ]
+    shown = ", ".join(names[:MAX_DATABASES_NAMED]) or "none"
+    more = (
+        f" and {len(names) - MAX_DATABASES_NAMED} more" if len(names) > MAX_DATABASES_NAMED else ""
+    )
+    choice = next((row.name for row in databases if row.is_home), "NAME")
+    return ServerError(
+        found=f"{found}; databases that the user may see there: {shown}{more}",
+        needed="[neo4j] database as the server knows it, and online",
+        next_step=f"export RINGFENCE_NEO4J_DATABASE={choice}, or set [neo4j] database; then: "
+        "ringfence doctor",
+    )
+
+
+def list_databases(driver: Driver) -> list[ListedDatabase]:
+    """Return the databases that the user may see; none where the server does not say."""
+    try:
+        with driver.session(database="system", default_access_mode=READ_ACCESS) as session:
+            rows = list(session.run(DATABASES))
+    except (Neo4jError, DriverError):
+        return []
+    return [ListedDatabase(row["name"], row["status"], bool(row["home"])) for row in rows]
+
+
+def _is_offline(driver: Driver, database: str) -> bool:
+    return any(row.name == database and row.status == "offline" for row in list_databases(driver))
+
+
+def _home_database(driver: Driver) -> str:
+    return next((row.name for row in list_databases(driver) if row.is_home), "neo4j")

@@ -1,1 +1,0 @@
-"""Reading several labels: raw columns, relations between labels, keys not yet known."""

@@ -1,0 +1,1 @@
+"""The graph database that a project belongs to."""

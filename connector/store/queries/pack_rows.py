@@ -1,0 +1,78 @@
+"""Rows of an audit pack, block by block: predictions, classes, groups and chain entries.
+
+Predictions come in the order of their keys' code points, in which the chain's digests are made; a
+database's own order of texts may be another one. The keys of one run are in memory, no more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import select
+
+from ringfence.connector.records import ChainEntry
+from ringfence.connector.store.blocks import split
+from ringfence.connector.store.chain import head, read_entries
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.tables import grouping, label, prediction
+from ringfence.connector.store.thresholds.strata import same_node
+
+ROWS_PER_BLOCK = 2_000
+ENTRIES_PER_BLOCK = 500
+PREDICTION_COLUMNS = (
+    "node_key", "classes", "p_values", "scores", "degree", "band", "sampled", "lists",
+)  # fmt: skip
+LABEL_COLUMNS = (
+    "node_key", "noticed_ns", "label", "happened_ns", "covered", "covered_naive", "unseen",
+)  # fmt: skip
+
+Row = dict[str, Any]
+
+
+def prediction_blocks(
+    store: Store, project: str, seq: int, name_of: Callable[[str], str]
+) -> Iterator[list[Row]]:
+    """Yield a run's predictions in the order of the names that `name_of` gives their keys."""
+    of_run = (prediction.c.project == project) & (prediction.c.seq == seq)
+    columns = [prediction.c[name] for name in PREDICTION_COLUMNS]
+    with store.reading() as connection:
+        keys = connection.execute(select(prediction.c.node_key).where(of_run)).scalars()
+        for part in split(sorted(keys, key=name_of), ROWS_PER_BLOCK):
+            query = select(*columns).where(of_run, prediction.c.node_key.in_(part))
+            rows = {row.node_key: row._asdict() for row in connection.execute(query)}
+            yield [rows[key] for key in part]
+
+
+def label_blocks(store: Store, project: str, since_ns: int) -> Iterator[list[Row]]:
+    """Yield classes that were noticed since a time; a block has those of one chain entry."""
+    columns = [label.c[name] for name in LABEL_COLUMNS]
+    query = (
+        select(*columns)
+        .where(label.c.project == project, label.c.noticed_ns >= since_ns)
+        .order_by(label.c.noticed_ns)
+        .execution_options(yield_per=ROWS_PER_BLOCK)
+    )
+    with store.reading() as connection:
+        for _, block in groupby(connection.execute(query), key=lambda row: row.noticed_ns):
+            yield [row._asdict() for row in block]
+
+
+def group_rows(store: Store, project: str, seq: int) -> list[Row]:
+    """Return the groups of the nodes that a run evaluated."""
+    query = (
+        select(grouping.c.node_key, grouping.c.property, grouping.c.value)
+        .join(prediction, same_node(grouping))
+        .where(prediction.c.project == project, prediction.c.seq == seq)
+    )
+    with store.reading() as connection:
+        return [row._asdict() for row in connection.execute(query)]
+
+
+def chain_blocks(store: Store, project: str) -> Iterator[tuple[ChainEntry, ...]]:
+    """Yield the audit chain from its beginning."""
+    with store.reading() as connection:
+        newest = head(connection, project)
+        for first in range(1, (newest[0] if newest else 0) + 1, ENTRIES_PER_BLOCK):
+            yield read_entries(connection, project, first, first + ENTRIES_PER_BLOCK - 1)

@@ -1,1 +1,0 @@
-"""Beside the chain: who wrote an entry, what changed, what `verify` reads, what must fit."""

@@ -1,0 +1,1 @@
+"""Entries of the chain derived again from those before them."""

@@ -1,0 +1,1 @@
+"""A project for agents: reading tools over the Model Context Protocol (`ringfence mcp`)."""

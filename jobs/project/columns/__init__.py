@@ -1,0 +1,1 @@
+"""The columns of a model: encoders fitted to them, and means of relationships at nodes."""

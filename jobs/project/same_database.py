@@ -1,0 +1,43 @@
+"""A project stays on the graph database that it was migrated on."""
+
+from __future__ import annotations
+
+from ringfence.connector.errors import GraphError
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.store.engine import Store
+from ringfence.connector.store.graph.database import (
+    RecordedDatabase,
+    read_database,
+    record_database,
+)
+
+__all__ = ["require_same_database", "settle_database"]
+
+
+def require_same_database(graph: Graph, store: Store, project: str) -> None:
+    """Raise `GraphError` where another database answers than the one on record.
+
+    Nothing is compared where none is on record yet, or the user may not ask for the id.
+    """
+    recorded, identity = read_database(store, project), graph.identity
+    if recorded is None or identity is None or recorded.id == identity.id:
+        return
+    raise GraphError(
+        found=f"{graph.uri} answers with the database {identity.name} (id {identity.id[:12]}); the "
+        f"project {project} belongs to the database {recorded.name} (id {recorded.id[:12]})",
+        needed=f"[neo4j] uri and database of {recorded.name}: sets of one database mean nothing in "
+        "another",
+        next_step="correct [neo4j]; if the same graph was restored into a new database: "
+        "ringfence migrate --new-database",
+    )
+
+
+def settle_database(graph: Graph, store: Store, project: str, *, accept_new: bool) -> list[str]:
+    """Record the database that answers, if none is on record or another is accepted; say so."""
+    if not accept_new:
+        require_same_database(graph, store, project)
+    recorded, identity = read_database(store, project), graph.identity
+    if identity is None or (recorded is not None and recorded.id == identity.id):
+        return []
+    record_database(store, project, RecordedDatabase(identity.id, identity.name))
+    return [f"graph database {identity.name} is the project's"]

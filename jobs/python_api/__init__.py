@@ -1,0 +1,1 @@
+"""What `ringfence.open` returns: the commands as methods, tables as pandas frames."""

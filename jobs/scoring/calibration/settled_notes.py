@@ -1,0 +1,89 @@
+"""What the notes of a run and `status` say of late classes: which runs wait, and for how long."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from ringfence.connector.records import RunFacts
+from ringfence.jobs.project.promise import PromiseTerms
+from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet
+from ringfence.jobs.scoring.calibration.settled_runs import SettledRecord
+from ringfence.models.calibration.cohort import NEVER
+
+UNTIL_THEN = "the promise rests on the calibration nodes of the training until then"
+SETTLED_KEY = "settled"
+"""Of the column `levels` of a run: what is written here."""
+
+
+def describe_settled(settled: SettledRecord, answered: Collection[int], adapt: bool) -> list[str]:
+    """Return the notes of a run on classes that come late.
+
+    Args:
+        settled: the settled runs.
+        answered: runs of the version that have joined or answered, this time included.
+        adapt: whether they answer for a level.
+    """
+    runs = settled.runs
+    if runs.delay is None:
+        return [f"no class of an evaluated node is known yet: {UNTIL_THEN}"]
+    return [
+        _describe_delay(runs.delay, answered, adapt),
+        *_describe_waiting(settled, bool(answered)),
+        *_describe_left_out(settled),
+    ]
+
+
+def describe_late_classes(calibration: CalibrationSet, terms: PromiseTerms) -> list[str]:
+    """Return the notes of a run; none where neither nodes join nor a level is answered."""
+    if calibration.settled is None:
+        return []
+    return describe_settled(calibration.settled, calibration.own_settled, terms.adapt)
+
+
+def with_settled(facts: RunFacts, calibration: CalibrationSet, terms: PromiseTerms) -> RunFacts:
+    """Return the facts of a run with the usual delay, the longest wait and the notes on them."""
+    if calibration.settled is None:
+        return facts
+    runs = calibration.settled.runs
+    record = {
+        "delay": runs.delay,
+        "limit": runs.limit,
+        "words": describe_late_classes(calibration, terms),
+    }
+    return replace(facts, levels={**(facts.levels or {}), SETTLED_KEY: record})
+
+
+def _describe_delay(delay: int, answered: Collection[int], adapt: bool) -> str:
+    late = f"classes usually come {delay} {'run' if delay == 1 else 'runs'} late"
+    if not answered:
+        return f"{late}; no run of this version is settled yet: {UNTIL_THEN}"
+    subject = "the level answers" if adapt else "calibration nodes are of"
+    return f"{late}; {subject} runs up to run {max(answered)}"
+
+
+def _describe_waiting(settled: SettledRecord, some_answered: bool) -> list[str]:
+    runs, notes = settled.runs, []
+    if runs.short:
+        waiting = int((~runs.ready).sum())
+        notes.append(
+            f"{waiting} runs wait for classes that have not come at their usual share: "
+            f"{settled.named(runs.short)}; a run waits {runs.limit} runs at most"
+            + ("" if some_answered else f", and {UNTIL_THEN}")
+        )
+    if settled.overdue and runs.missing:
+        notes.append(
+            f"{len(settled.overdue)} runs count although they lack {settled.named(runs.missing)}: "
+            f"they waited {runs.limit} runs; what is said of them holds for the other classes"
+        )
+    return notes
+
+
+def _describe_left_out(settled: SettledRecord) -> list[str]:
+    runs = settled.runs
+    late = [(c, int(runs.delays[c])) for c in runs.left_out if runs.delays[c] < NEVER]
+    return [
+        f"{settled.named([c])} comes {delay} runs late and is not waited for: the level and the "
+        "newest calibration nodes speak of the other classes"
+        for c, delay in late
+    ]

@@ -1,0 +1,62 @@
+"""The neighbours of a node from the graph, with what SQL knows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from ringfence.connector.errors import RingfenceError
+from ringfence.connector.json_types import JsonObject
+from ringfence.connector.neo4j.neighbours import neighbours_of
+from ringfence.connector.store.queries.nodes import roles_of, sets_of
+from ringfence.connector.store.queries.project import ProjectQueries
+
+if TYPE_CHECKING:
+    from ringfence.connector.mapping import GraphMapping
+    from ringfence.connector.neo4j.driver import Graph
+
+MAX_NEIGHBOURS = 24
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedNeighbour:
+    """A neighbour with its class in the graph, its set, and its role in training, where any."""
+
+    key: str
+    class_: str | None
+    set: tuple[str, ...] | None
+    role: str | None
+
+    def as_json(self) -> JsonObject:
+        """Return the values under the keys of `ringfence explain --json`."""
+        return {"key": self.key, "class": self.class_, "set": self.set, "role": self.role}
+
+
+def neighbours_if_reached(
+    queries: ProjectQueries, graph: Graph | None, mapping: GraphMapping | None, typed_key: str
+) -> tuple[ExplainedNeighbour, ...] | None:
+    """Return neighbours from the graph; None if it can't be asked."""
+    if graph is None or mapping is None:
+        return None
+    try:
+        return explain_neighbours(queries, graph, mapping, typed_key)
+    except RingfenceError:
+        return None
+
+
+def explain_neighbours(
+    queries: ProjectQueries, graph: Graph, mapping: GraphMapping, typed_key: str
+) -> tuple[ExplainedNeighbour, ...]:
+    """Return neighbours from the graph, with what SQL knows of them."""
+    neighbours = neighbours_of(graph, mapping, typed_key, MAX_NEIGHBOURS)
+    typed_keys = [neighbour.typed_key for neighbour in neighbours]
+    sets, roles = sets_of(queries, typed_keys), roles_of(queries, typed_keys)
+    return tuple(
+        ExplainedNeighbour(
+            neighbour.key,
+            neighbour.class_,
+            sets.get(neighbour.typed_key),
+            roles.get(neighbour.typed_key),
+        )
+        for neighbour in neighbours
+    )

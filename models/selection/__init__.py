@@ -1,0 +1,1 @@
+"""Lists of nodes with a promised share of wrong ones (conformal selection)."""

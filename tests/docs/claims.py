@@ -1,0 +1,169 @@
+"""Sentences that state a probability, in what users read, and the table that lists them.
+
+`docs/mathematics.md` ends with a table of all claims. A sentence that `CLAIM` matches must contain
+a phrase of that table, or match `NO_CLAIM`. Pages of measurements alone (`docs/benchmarks`,
+`docs/reproduction`), decisions, and the page of the proofs itself are not searched: what stands
+there names its proof or measurement beside it.
+"""
+
+import ast
+import html
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PROOFS = "docs/mathematics.md"
+HEADING = "## Every claim with a probability"
+PAGES = ("README.md", "SECURITY.md", "docs/*.md")
+TEMPLATES = ("jobs/**/templates/*.html",)
+MODULES = ("jobs/**/*.py", "models/**/*.py", "connector/**/*.py")
+COMMANDS = "jobs/cli/commands"  # docstrings there are the help that users see
+
+NUMBER = r"(?:\d[\d.,]*|#)"  # 5, 99.9, or a value that a text is filled with
+CLAIM = re.compile(
+    "|".join(
+        (
+            r"\bprobabilit(?:y|ies) (?:at|of coverage|that|>=|<=)|\bpromised probability",
+            rf"{NUMBER} ?% intervals?\b|\bchances? of\b|\bone per cent\b|\b1 in {NUMBER}",
+            rf"\bat (?:most|least) (?:about )?{NUMBER} ?(?:%|per cent|of\b)",
+            rf"\b(?:in|with) {NUMBER} ?% of (?:all |the )?(?:cases|looks|lives|sets|runs)",
+            rf"\b{NUMBER} of (?:10|100|1,000)\b",
+            r"\b(?:once|one|one \w+) in (?:a hundred|a thousand|twenty|ten)\b|\bof a hundred\b",
+            rf"% (?:are|is) (?:covered|missed|promised)|\bpromise[sd]?\b[^.]*{NUMBER} ?%",
+            rf"{NUMBER} ?% (?:\w+ ){{0,3}}promise|\bis usual for\b|\bexact law\b|1 - alpha\b",
+            r"\bpromises every node\b|\ba rate that you choose\b|\bguarante|\bno assumption\b",
+            r"\bproved\b|\bproven\b|\bruled out\b|\bmiss rate\b|\blong run\b",
+            r"\bwhatever (?:changes|happens)\b|\bany level\b|\bby chance\b",
+            r"\bfalse alarms?\b|\bcr(?:y|ies) wolf\b|\bwrongly\b",
+        )
+    ),
+    re.IGNORECASE,
+)
+NO_CLAIM = re.compile(
+    "|".join(
+        (
+            r"\b(?:no|without a) guarantee|which the guarantee forbids|\bwould void the promise",
+            r"^guarantee$|models[./]guarantee",  # names
+            r"^1 - alpha\b|^promised (?:#|90) %$|% are promised$|\(promised: 90 %\)",  # figures
+            r"miss rate, alert rate",  # what `advise` shows
+            r"at most 5 % may be late|max_unusable|if 3 of 100 accounts are mules",  # no rates
+            r"one will look better by chance|farther apart by chance",  # warnings
+            r"by chance is the expected|^by chance$",  # a column of the reproduction
+            r"Whatever happens here|at which false-alarm rate",  # a server, tests
+        )
+    ),
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence with a probability, and the file it stands in."""
+
+    file: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A row of the table: what is claimed, how well it is known, where, its tests, its phrases."""
+
+    claim: str
+    status: str
+    where: str
+    tests: str
+    phrases: tuple[str, ...]
+
+
+def read_table(text):
+    """The rows of the table of claims in the text of the page."""
+    rows = [line.split(" | ") for line in text.split(HEADING)[1].splitlines() if line[:2] == "| "]
+    return [
+        Claim(claim[2:], status, where, tests, tuple(re.findall("`(.*?)`", phrases)))
+        for claim, status, where, tests, phrases in rows[1:]
+    ]
+
+
+def not_listed(found, claims):
+    """The sentences that contain no phrase of the claims and are no known figure of speech."""
+    phrases = [phrase.lower() for claim in claims for phrase in claim.phrases]
+    return [
+        sentence
+        for sentence in found
+        if not NO_CLAIM.search(sentence.text)
+        and not any(phrase in sentence.text.lower() for phrase in phrases)
+    ]
+
+
+def find_claims(root=ROOT):
+    """The sentences with a probability in all files that users read."""
+    return [
+        Sentence(str(file.relative_to(root)), sentence)
+        for patterns, read in ((PAGES, of_page), (TEMPLATES, of_template), (MODULES, of_module))
+        for pattern in patterns
+        for file in sorted(root.glob(pattern))
+        if file != root / PROOFS
+        for sentence in _reader(read, root, file)(file.read_text("utf-8"))
+        if CLAIM.search(sentence)
+    ]
+
+
+def _reader(read, root, file):
+    is_command = read is of_module and file.is_relative_to(root / COMMANDS)
+    return partial(of_module, with_docstrings=True) if is_command else read
+
+
+def sentences(text):
+    """The sentences of a paragraph, without emphasis and line breaks.
+
+    >>> sentences("It *holds*,\\nwith luck. At most 5 % are missed; the rest is in `a.b`.")
+    ['It holds, with luck.', 'At most 5 % are missed; the rest is in a.b.']
+    """
+    plain = " ".join(re.sub(r"[*`]", "", text).split())
+    return [part for part in re.split(r"(?<=[.!?])\s+(?=[A-Z\[(])", plain) if part]
+
+
+def of_page(text):
+    """The sentences of a page; a cell of a table and an item of a list are apart from the rest."""
+    text = re.sub(r"^```.*?^```", "\n\n", text, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"^(?=[-|#]|\d+\. )", "\n\n", text, flags=re.MULTILINE)
+    blocks = re.split(r"\n\s*\n| \| ", text)
+    return [sentence for block in blocks for sentence in sentences(block)]
+
+
+def of_template(text):
+    """The sentences of a template, without tags; what it is filled with is `#`."""
+    text = re.sub(r"{%.*?%}|{#.*?#}|<(style|script).*?</\1>", " ", text, flags=re.DOTALL)
+    text = re.sub(r"</?(?:p|h\d|li|td|th|tr|div)\b[^>]*>", "\n\n", re.sub(r"{{.*?}}", "#", text))
+    blocks = html.unescape(re.sub(r"<[^>]*>", "", text)).split("\n\n")
+    return [sentence for block in blocks for sentence in sentences(block)]
+
+
+def of_module(text, *, with_docstrings=False):
+    """The sentences of a module's texts, an inserted value as `#`; docstrings where asked for."""
+    nodes = list(ast.walk(ast.parse(text)))
+    left_out = {
+        id(part)
+        for node in nodes
+        if isinstance(node, ast.JoinedStr)
+        for part in ast.walk(node)
+        if part is not node
+    }
+    if not with_docstrings:
+        left_out |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    texts = [_text_of(node) for node in nodes if id(node) not in left_out]
+    return [sentence for words in texts for sentence in sentences(words)]
+
+
+def _text_of(node):
+    """The text of a string or f-string; empty for other nodes."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    if isinstance(node, ast.JoinedStr):
+        return "".join(
+            getattr(part, "value", "#") if isinstance(part, ast.Constant) else "#"
+            for part in node.values
+        )
+    return ""

@@ -1,0 +1,92 @@
+"""Every sentence with a probability belongs to a row of the table in docs/mathematics.md."""
+
+import doctest
+import importlib.util
+import re
+
+import pytest
+
+from tests.docs import claims
+from tests.docs.claims import PROOFS, ROOT, Sentence, find_claims, not_listed, read_table
+
+
+@pytest.fixture(scope="module")
+def table():
+    return read_table((ROOT / PROOFS).read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    return find_claims()
+
+
+def test_every_sentence_with_a_probability_stands_in_the_table(table, sentences):
+    """A new one needs a phrase in a row of the table: is it proved, measured or hoped?"""
+    assert [f"{s.file}: {s.text}" for s in not_listed(sentences, table)] == []
+
+
+def test_every_row_has_a_status_a_proof_or_measurement_and_a_sentence(table, sentences):
+    assert len(table) > 10
+    for row in table:
+        assert set(row.status.split(", ")) <= {"proved", "measured", "hoped"}, row.claim
+        assert row.where.strip(), row.claim
+        assert len(not_listed(sentences, [row])) < len(not_listed(sentences, [])), row.claim
+
+
+def test_every_test_of_the_table_exists(table):
+    for row in table:
+        named = re.findall("`(.*?)`", row.tests)
+        assert named, row.claim
+        for name in named:
+            module = name.removeprefix("python -m ")
+            assert (ROOT / name).is_file() or importlib.util.find_spec(module), name
+
+
+PLANTED = (
+    ("docs/new.md", "Sets are right.\n\nNo more than that: *at most 3 %* of parts\nare lost.\n"),
+    ("docs/new.md", "| word | means |\n|---|---|\n| trust | wrong once in a hundred years |\n"),
+    ("README.md", "- Whatever changes, sets keep it.\n"),
+    ("docs/new.md", "A person is wrongly alarmed at most once in a hundred such lives.\n"),
+    ("docs/new.md", "The true class is ruled out for at most 10 % of nodes.\n"),
+    ("jobs/cli/commands/new.py", 'say("Devices of mules, at any level you like:")\n'),
+    ("jobs/dashboard/templates/new.html", "<p>Sets err with <b>probability at most</b> 1 %.</p>"),
+    ("jobs/report/templates/new.html", "<td>{{ few }} % are missed by mistake</td>"),
+    ("jobs/new.py", 'def note(a):\n    return f"it holds with probability at most {a:g}"\n'),
+    ("models/new.py", 'WORDS = (\n    "coverage is "\n    "guaranteed"\n)\n'),
+    ("jobs/cli/commands/new.py", 'def new():\n    """Score with a guarantee."""\n'),
+)
+
+
+@pytest.mark.parametrize(("file", "text"), PLANTED)
+def test_a_planted_sentence_is_found(tmp_path, table, file, text):
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(text, "utf-8")
+    assert [sentence.file for sentence in not_listed(find_claims(tmp_path), table)] == [file]
+
+
+def test_a_listed_sentence_and_plain_figures_are_not_reported(tmp_path, table):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "new.md").write_text(
+        "A run takes 3 s and 90 % of the memory. Coverage lies there in 95 of 100 cases.\n"
+        "```\nat most 1 % in a block of code\n```\n"
+    )
+    assert [sentence.text for sentence in find_claims(tmp_path)] == [
+        "Coverage lies there in 95 of 100 cases."
+    ]
+    assert not_listed(find_claims(tmp_path), table) == []
+
+
+def test_a_row_that_is_taken_away_leaves_its_sentences_unlisted(table, sentences):
+    """No row is idle because phrases of another one are too general."""
+    for row in table:
+        others = [other for other in table if other is not row]
+        assert not_listed(sentences, others), row.claim
+
+
+def test_phrases_are_looked_for_in_one_sentence(table):
+    split = Sentence("a.md", "It is guaranteed"), Sentence("a.md", "with a miss rate")
+    assert len(not_listed(split, table)) == 2
+
+
+def test_examples_in_docstrings_hold():
+    assert doctest.testmod(claims).failed == 0

@@ -1,0 +1,60 @@
+"""Doctor knows how late classes come, by the project's own record, and says what it means."""
+
+from dataclasses import replace
+
+import pytest
+
+from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.project.promise import FIRST_TERMS
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.checks import late_classes
+from ringfence.jobs.setup.checks.late_classes import check_late_classes
+from ringfence.jobs.views.promise import late_classes_of_run
+from ringfence.jobs.views.status import read_status
+from tests.stores import sqlite
+
+
+def findings(workspace, **conformal):
+    part = workspace.settings.conformal.model_copy(update=conformal)
+    settings = workspace.settings.model_copy(update={"conformal": part})
+    return [finding.text for finding in check_late_classes(workspace.store, settings)]
+
+
+def go_on(grown):
+    """The classes of the first run become known, and a second run is made."""
+    grown.reveal(grown.first.nodes)
+    run_audit(grown.workspace)
+    grown.arrive(grown.later[0])
+    run_scoring(grown.workspace)
+
+
+@sqlite
+def test_doctor_and_status_say_how_late_classes_come_and_what_is_answered(scored):
+    (before,) = findings(scored.workspace)
+    assert "no class of an evaluated node is known yet" in before
+    assert "rests on the calibration nodes of the training" in before
+    go_on(scored)
+    (told,) = findings(scored.workspace)
+    words = "classes usually come 1 run late; the level answers runs up to run 1"
+    assert told == f"run 2: {words}"
+    last = read_status(scored.workspace.store, "test").runs[-1]
+    assert late_classes_of_run(last) == [words]
+
+
+@sqlite
+def test_a_frozen_calibration_is_told_the_delay_too(scored):
+    frozen = {"calibration_set": "frozen", "adapt": False}
+    (before,) = findings(scored.workspace, **frozen)
+    assert before.startswith("no class of an evaluated node is known yet")
+    go_on(scored)
+    (told,) = findings(scored.workspace, **frozen)
+    assert told.startswith("classes usually come 1 run late; calibration is frozen")
+
+
+@pytest.mark.parametrize(("rule", "delay", "warned"), [("then", 45, 1), ("then", 7, 0),
+                                                       ("today", 45, 0)])  # fmt: skip
+def test_a_level_that_the_measured_delay_makes_swing_is_warned_of(rule, delay, warned):
+    terms = replace(FIRST_TERMS, adapt=True, adapt_rule=rule)
+    said = list(late_classes._check_swing(terms, delay))
+    assert len(said) == warned
+    assert all(f"classes come {delay} runs late" in finding.text for finding in said)
