@@ -24,7 +24,9 @@ def command(folder, check, *more):
 def told_by(folder, check, *more):
     line = command(folder, check, *more)
     done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_SECONDS)
-    assert done.returncode == 0, done.stderr[-3000:]
+    # the raylets' own lines come last and say nothing of what failed
+    lines = [line for line in done.stderr.splitlines() if "(raylet)" not in line]
+    assert done.returncode == 0, "\n".join(lines[-60:])
     return json.loads(done.stdout.splitlines()[-1])
 
 
