@@ -16,7 +16,8 @@ from pathlib import Path
 NAME = "ringfence"
 PACKAGE = Path(__file__).resolve().parents[2]
 WITHOUT_CONFIG = ("demo", "init", "reproduce")  # verbs that make a configuration or need none
-COMMAND = re.compile(rf"(?<![\w/.\-]){NAME} (neo4j (?:start|stop|status)|[a-z]+)(?![\w\-])")
+#: "-m ringfence score" and "bin/ringfence score" have their program already.
+COMMAND = re.compile(rf"(?<![\w/.\-])(?<!-m ){NAME} (neo4j (?:start|stop|status)|[a-z]+)(?![\w\-])")
 
 
 def complete_commands(text: str, config: Path | None, program: str, verbs: Sequence[str]) -> str:
@@ -26,6 +27,8 @@ def complete_commands(text: str, config: Path | None, program: str, verbs: Seque
     "then: ringfence doctor --config 'my own.toml'"
     >>> complete_commands("ringfence keeps both values", None, ".venv/bin/ringfence", ["doctor"])
     'ringfence keeps both values'
+    >>> complete_commands("python -m ringfence doctor", None, "python -m ringfence", ["doctor"])
+    'python -m ringfence doctor'
     """
     if "--config" in text:
         config = None
