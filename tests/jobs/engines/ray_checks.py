@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -139,10 +140,11 @@ def check_lost_node(engine, folder, cluster, node):
     project.grow(30)
     workers = engine.open_workers(project.folder / "ray")
     of_node = {one.process.pid for kind in node.all_processes.values() for one in kind}
-    for _ in range(10):  # until the node has one of them
+    for _ in range(40):  # until the node has one of them: Ray places a worker where it likes
         if any(parent_of(process) in of_node for process in workers.processes):
             break
-        os.kill(workers.processes[0], signal.SIGKILL)
+        with suppress(ProcessLookupError):  # one that Ray has ended by itself
+            os.kill(workers.processes[0], signal.SIGKILL)
         workers.revive()
     there = [process for process in workers.processes if parent_of(process) in of_node]
     assert there, "no worker came to the node that dies"
@@ -287,7 +289,12 @@ def check_local(folder):
 
 
 def parent_of(process):
-    return int(Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[1])
+    """The process that started this one; None where it has ended."""
+    try:
+        stat = Path(f"/proc/{process}/stat").read_text()
+    except OSError:
+        return None
+    return int(stat.rpartition(")")[2].split()[1])
 
 
 def processes():
