@@ -5,12 +5,14 @@ because their absence tells of a cancelled flight. Typed SAGE is trained on a pa
 March (`TRAINED` flights and all context), or on all of its flights; encoders are fitted on the
 same. Every day its outputs are computed anew on the graph of that day, by the kernels of scoring
 with kept sums of hubs, at the flights of the last `DAYS_BACK` days and at the first calibration
-flights: what a window may hold.
+flights: what a window may hold. Where classes come later than that, the `WINDOW_DAYS` days before
+each delay take the place of the last days.
 """
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Sequence as List
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -43,7 +45,7 @@ from ringfence.models.training.typed_data import select_typed
 ALPHA = 0.1
 TRAINED = 30_000
 EVERY_FLIGHT = 1_000_000  # more than January to March have: all that do not calibrate
-DAYS_BACK = 20
+DAYS_BACK, WINDOW_DAYS = 20, 12
 MAX_EPOCHS, PATIENCE, HIDDEN = 150, 15, 32
 OWN = ["sched_dep_time", "sched_arr_time", "distance", "time_hour", "carrier", "origin"]
 SCHEMA = TypedSchema(
@@ -104,21 +106,38 @@ class TypedNetwork:
 
 
 def typed_flights(
-    folder: Path, seed: int, days: int = 275, trained: int = TRAINED, first_day: int = FIRST_DAY
+    folder: Path,
+    seed: int,
+    days: int = 275,
+    trained: int = TRAINED,
+    first_day: int = FIRST_DAY,
+    delays: List[int] = (),
 ) -> tuple[FlightGraph, TypedNetwork]:
-    """Train a network before the first day; compute its outputs of every day from there on."""
+    """Train a network before the first day; compute its outputs of every day from there on.
+
+    `delays` says how many days late classes will come: after each of them flights can calibrate.
+    """
     graph = load(folder)
     network = train(graph, seed, trained, first_day)
     for day in range(first_day, first_day + days):
         now = graph.until(graph.first + int(np.searchsorted(graph.days, day, side="right")))
-        back = np.flatnonzero((graph.days > day - DAYS_BACK) & (graph.days <= day))
-        wanted = np.union1d(network.calibration, back)
+        wanted = np.union1d(network.calibration, _flights_needed(graph.days, day, delays))
         found = forward_typed(
             network.plan, now, network.features, graph.first + wanted, network.kept
         )
         network.rows[day] = wanted
         network.chances[day] = np.asarray(softmax64(found.logits), np.float32)
     return graph, network
+
+
+def _flights_needed(days: Ints, day: int, delays: List[int]) -> Ints:
+    """The flights that a run scores: those of the day, and those that a window may hold."""
+    if not delays:
+        return np.flatnonzero((days > day - DAYS_BACK) & (days <= day))
+    needed = days == day
+    for delay in delays:
+        needed |= (days > day - delay - WINDOW_DAYS) & (days <= day - delay)
+    return np.flatnonzero(needed)
 
 
 def typed_sequence(graph: FlightGraph, network: TypedNetwork, delay: int) -> tuple[Sequence, int]:

@@ -22,7 +22,7 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +144,7 @@ def measure_classes(world: ClassWorld, settled_now: bool, seeds: int) -> dict[st
     return row | {"verdict": "red" if distance > MAX_DISTANCE else "green"}
 
 
-def measure_flights(folder: Path, quick: bool) -> list[dict[str, Any]]:
+def measure_flights(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
     """Replay the rules on real flights whose statuses come late, one network."""
     from benchmarks.drift_levels import WINDOW, summarize
     from benchmarks.drift_replay import Mode
@@ -153,9 +153,9 @@ def measure_flights(folder: Path, quick: bool) -> list[dict[str, Any]]:
     from benchmarks.level_rules import AdaptiveRule, RejudgedRule
 
     part = {"days": 70, "trained": 5_000} if quick else {}
-    graph, network = typed_flights(folder, 2, **part)
-    rows = []
-    for delay in (7, 31) if quick else (7, 31, 45, 60):
+    delays = (7, 31) if quick else (7, 31, 45, 60)
+    graph, network = typed_flights(folder, 2, delays=delays, **part)
+    for delay in delays:
         sequence, first = typed_sequence(graph, network, delay)
         judged = judge_runs(sequence, Mode("", WINDOW), ALPHA, first)
         for name, rule in (
@@ -164,10 +164,9 @@ def measure_flights(folder: Path, quick: bool) -> list[dict[str, Any]]:
             ("today", RejudgedRule()),
         ):
             result = summarize(f"{delay} days late, {name}", replay_rule(judged, rule), FOUR_WEEKS)
-            rows.append({"world": "flights", "delay": delay, "rule": name,
-                         "covered": result["covered"], "full": result["full"],
-                         "worst": result["worst_any"]})  # fmt: skip
-    return rows
+            yield {"world": "flights", "delay": delay, "rule": name,
+                   "covered": result["covered"], "full": result["full"],
+                   "worst": result["worst_any"]}  # fmt: skip
 
 
 def measure(quick: bool, flights: Path | None) -> list[dict[str, Any]]:
@@ -184,7 +183,7 @@ def measure(quick: bool, flights: Path | None) -> list[dict[str, Any]]:
         for settled in (False, True)
     ]
     rows = [task() for task in _bar(tasks)]
-    return rows + (measure_flights(flights, quick) if flights else [])
+    return rows + (list(measure_flights(flights, quick)) if flights else [])
 
 
 def _bar(tasks: Sequence[Any]) -> Iterable[Any]:

@@ -38,6 +38,7 @@ from ringfence.jobs.auditing.alarms.state import raise_alarms
 from ringfence.jobs.auditing.audit import count_coverage
 from ringfence.jobs.config.conformal import terms_of
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.scoring.calibration.settled_notes import SETTLED_KEY
 from ringfence.models.exchangeability.monitor import ExchangeabilityMonitor
 from ringfence.models.hashing import SAMPLE, draw_keys
 from ringfence.models.promise.marginal import MARGINAL
@@ -47,6 +48,10 @@ DAY_NS = 86_400 * 10**9
 CLASSES = ("retail", "business", "mule", "exchange")
 FIRST_CREATED_NS = 1_700_000_000_000_000_000
 VERSION = "sample-1"
+LATE_CLASSES = (
+    "classes usually come 1 run late; calibration is frozen and waits for none, verdicts are about "
+    "runs whose classes have come"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +224,8 @@ def _facts(
         model=VERSION,
         config=f"{plan.alphas[min(number, len(plan.alphas)) - 1]:.14f}",
         software="sample",
-        notes=(),
+        notes=(LATE_CLASSES,),
+        levels={SETTLED_KEY: {"delay": 1, "limit": 2, "words": [LATE_CLASSES]}},
         calibration_scores=tuple(np.sort(quantiles).round(6).tolist()),
         watch={"state": monitor.as_dict(), "mark_ns": start, "new": 10, "mean_p": 0.5},
         promise=plan.promise,

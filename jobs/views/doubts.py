@@ -12,7 +12,9 @@ from ringfence.connector.records import CoverageRow, Run
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.shown_sample import coverage_bounds, last_sample
 
-PROMISE_ALARMS = ("coverage", "classes", "groups", "decline", "shortfall", "drift", "sample")
+PROMISE_ALARMS = (
+    "coverage", "classes", "groups", "decline", "shortfall", "drift", "sample", "shift", "bias",
+)  # fmt: skip
 """Rules whose alarm says that sets of the model in use may not hold what they promise."""
 
 MAX_DOUBTS = 4

@@ -288,24 +288,36 @@ def describe_set(
     'only a fits; sets may miss of each class the share that its promise allows'
     >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, doubts=["the promise is broken: 80 % are covered"])
     'only a fits; but the promise is broken: 80 % are covered'
+    >>> describe_set(["a", "b"], 2, {"a": 0.5, "b": 0.3}, 0.1, doubts=["the promise is broken"])
+    'nothing can be excluded: all 2 classes are in the set; but the promise is broken'
     """
+    fitting, may_miss = _describe_classes(inside, classes, p, alpha, per_class)
+    if doubts:
+        return f"{fitting}; but {doubts[0]}"
+    return f"{fitting}{may_miss}"
+
+
+def _describe_classes(
+    inside: Sequence[str], classes: int, p: Mapping[str, float], alpha: float, per_class: bool
+) -> tuple[str, str]:
+    """What a set holds, and what its promise allows sets to miss where it excludes some class."""
     if not inside and per_class:
-        return f"no class conforms: none of the {classes} classes has a p-value above its own level"
+        where = "has a p-value above its own level"
+        return f"no class conforms: none of the {classes} classes {where}", ""
     if not inside:
-        return f"no class conforms: none of the {classes} classes reaches a p-value above {alpha:g}"
+        where = f"reaches a p-value above {alpha:g}"
+        return f"no class conforms: none of the {classes} classes {where}", ""
     if not per_class and len(inside) == 1 and p[inside[0]] <= alpha:
         return (
             f"{inside[0]}, put into an empty set as the likeliest class "
             f"(p = {p[inside[0]]:.3g}): no class conforms at {alpha:g}"
-        )
+        ), ""
     if len(inside) == classes:
-        return f"nothing can be excluded: all {classes} classes are in the set"
+        return f"nothing can be excluded: all {classes} classes are in the set", ""
     fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
-    if doubts:
-        return f"{fitting}; but {doubts[0]}"
     if per_class:
-        return f"{fitting}; sets may miss of each class the share that its promise allows"
-    return f"{fitting}; sets may miss {100 * alpha:g} % of nodes"
+        return fitting, "; sets may miss of each class the share that its promise allows"
+    return fitting, f"; sets may miss {100 * alpha:g} % of nodes"
 
 
 def record_of(explanation: Explanation) -> list[tuple[str, str]]:

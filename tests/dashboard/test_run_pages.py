@@ -92,3 +92,28 @@ def test_the_trail_begins_with_time_and_actor(payments):
     assert re.search(r"<td>20\d\d-\d\d-\d\d \d\d:\d\d:\d\dZ</td>", first)
     assert "on " in first
     assert "process" in first
+
+
+def test_today_and_the_run_say_how_late_classes_come(payments):
+    for path in ("/", "/runs/2"):
+        said, _ = page_text(payments, path)
+        assert "lasses usually come 1 run late; calibration is frozen and waits for none" in said
+
+
+def test_picture_sentence_and_verdict_agree_where_no_verdict_can_be_given(tmp_path):
+    """No bound is drawn that decides nothing; with a verdict it is, which is the control."""
+    with open_site(settings_at(tmp_path), Plan(runs=3, per_run=50, days_apart=1.0)) as site:
+        before, drawn = page_text(site, "/coverage")
+        assert "Below the anytime bound coverage falls" in before
+        assert "no anytime bound is drawn" not in before
+        reason = "no verdict: 90 % of 90 known nodes; no verdict over many runs: the level swings"
+        unsound = "UPDATE coverage SET verdict = 'no verdict', words = :words WHERE slice = 'total'"
+        with site.dashboard.queries.store.transaction() as connection:
+            connection.execute(text(unsound), {"words": reason})
+        said, body = page_text(site, "/coverage")
+    assert "Below the anytime bound coverage falls" not in said
+    assert "so no anytime bound is drawn" in said
+    assert drawn.count("anytime bound&#34;") + drawn.count('anytime bound"') > (
+        body.count("anytime bound&#34;") + body.count('anytime bound"')
+    )
+    assert "no verdict" in said

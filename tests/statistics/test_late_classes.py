@@ -108,6 +108,28 @@ def test_early_and_late_classes_move_no_coverage_where_nothing_changes(bench, na
 
 
 @pytest.mark.statistics
+@pytest.mark.parametrize(
+    ("name", "never"),
+    [("6 % a year late, others", 2), ("10 % stops coming at run 60, others", 3)],
+)
+def test_a_class_that_does_not_come_within_the_life_stops_no_level_for_the_others(
+    bench, name, never
+):
+    """The level goes on; of the class itself nothing is promised, and its coverage says so."""
+    (world,) = worlds(bench, name)
+    assert world.uncounted == never
+    lives = [bench.play_classes(world, seed) for seed in range(6)]
+    covered = np.mean([life.covered for life in lives], axis=0)
+    for quarter in np.array_split(covered, 4):
+        assert abs(quarter.mean() - 0.9) < 0.02
+    moved = [np.flatnonzero(np.diff(life.levels)) for life in lives]
+    assert min(steps.max() for steps in moved) > world.runs - 60  # no life stands still for ever
+    everyone = [bench.play_classes(replace(world, uncounted=None), seed) for seed in range(6)]
+    last = np.mean([life.covered[-60:] for life in everyone])
+    assert last < covered[-60:].mean() - 0.005  # the control: with its nodes coverage is lower
+
+
+@pytest.mark.statistics
 def test_classes_that_are_corrected_later_cost_larger_sets_and_no_coverage(bench):
     (world,) = worlds(bench, "7 late, 2 % wrong for 30 runs more")
     corrected = quarters(bench, world, 6)

@@ -10,7 +10,7 @@ from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.views import charts
-from ringfence.jobs.views.promise import promise_of_run, shift_of_run
+from ringfence.jobs.views.promise import late_classes_of_run, promise_of_run, shift_of_run
 from ringfence.jobs.views.sample import read_sample_status
 
 MAX_SLICES = 8
@@ -80,6 +80,7 @@ def _facts(queries: Queries) -> list[Fact]:
         _last_run(queries),
         _next_run(queries),
         _promise(queries),
+        *_late_classes(queries),
         *_shift(queries),
         *_not_beaten(queries),
         ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
@@ -102,6 +103,13 @@ def _promise(queries: Queries) -> Fact:
         return "Promise", "none", ""
     whom, _, what = promise_of_run(runs[-1]).partition(": ")
     return "Promise", whom, what
+
+
+def _late_classes(queries: Queries) -> list[Fact]:
+    """How late classes come and what waits for them, as the last run has it in its notes."""
+    runs = queries.runs(last=1)
+    words = late_classes_of_run(runs[-1]) if runs else []
+    return [("Classes", "come late", " ".join(map(as_sentence, words)))] if words else []
 
 
 def _shift(queries: Queries) -> list[Fact]:

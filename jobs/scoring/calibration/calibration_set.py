@@ -73,7 +73,7 @@ class CalibrationSet:
     still open. joined: nodes among `members` that were evaluated, by the run that evaluated them.
     others: how many of those another version evaluated. unsettled: calibration nodes of the
     training that wait for the other classes of their run. settled: which runs are settled, and why
-    others are not; None where no node joins. own_settled: runs of this version that have joined or
+    others are not; None before it was asked. own_settled: runs of this version that have joined or
     moved the level, this time included.
     """
 
@@ -100,9 +100,10 @@ def read_calibration_set(
     `consulted` are runs that helped to choose the version: those on record where none are given.
     Those that helped to choose one of its ancestors count as well.
     """
-    if not terms.uses_recent_labels:
-        return CalibrationSet(tuple(base), (), (), 0, {})
     with workspace.store.at_one_moment() as store:  # `ringfence explain` may read during a run
+        if not terms.uses_recent_labels:
+            settled = read_settled(store, workspace.settings, model.manifest)
+            return CalibrationSet(tuple(base), (), (), 0, {}, settled=settled)
         seed = node_seed(workspace.settings, model.manifest)
         delay_days = workspace.settings.graph.label_delay_days
         return _choose(store, workspace.project, model, terms, base, consulted, seed, delay_days)
@@ -113,7 +114,7 @@ def find_early_runs(
 ) -> frozenset[int]:
     """Return the runs of which only early classes are known, by the rule of settled runs.
 
-    Versions that calibrate by another rule, or whose calibration is frozen, ask for it here alone.
+    Versions that calibrate by the older rule ask for it here alone.
     """
     settled = calibration.settled
     if settled is None or not settled.runs.usual.any():  # the older rule knows no usual shares

@@ -12,6 +12,7 @@ from ringfence.jobs.scoring.calibration.settled_runs import SettledRecord
 from ringfence.models.calibration.cohort import NEVER
 
 UNTIL_THEN = "the promise rests on the calibration nodes of the training until then"
+NOTHING_KNOWN_YET = "no class of an evaluated node is known yet"
 SETTLED_KEY = "settled"
 """Of the column `levels` of a run: what is written here."""
 
@@ -26,7 +27,7 @@ def describe_settled(settled: SettledRecord, answered: Collection[int], adapt: b
     """
     runs = settled.runs
     if runs.delay is None:
-        return [f"no class of an evaluated node is known yet: {UNTIL_THEN}"]
+        return [f"{NOTHING_KNOWN_YET}: {UNTIL_THEN}"]
     return [
         _describe_delay(runs.delay, answered, adapt),
         *_describe_waiting(settled, bool(answered)),
@@ -34,10 +35,26 @@ def describe_settled(settled: SettledRecord, answered: Collection[int], adapt: b
     ]
 
 
+def describe_frozen(settled: SettledRecord) -> list[str]:
+    """Return the notes where calibration and level stand still: what late classes mean for them."""
+    delay = settled.runs.delay
+    if delay is None:
+        return [f"{NOTHING_KNOWN_YET}: nothing can be judged"]
+    early = len(settled.find_early())
+    return [
+        f"{_how_late(delay)}; calibration is frozen and waits for none, verdicts are about runs "
+        "whose classes have come",
+        *([f"{early} runs are judged by no verdict yet: only early classes of theirs are known"]
+          if early else []),
+    ]  # fmt: skip
+
+
 def describe_late_classes(calibration: CalibrationSet, terms: PromiseTerms) -> list[str]:
-    """Return the notes of a run; none where neither nodes join nor a level is answered."""
+    """Return the notes of a run on classes that come late, and on what waits for them."""
     if calibration.settled is None:
         return []
+    if not terms.uses_recent_labels:
+        return describe_frozen(calibration.settled)
     return describe_settled(calibration.settled, calibration.own_settled, terms.adapt)
 
 
@@ -55,11 +72,15 @@ def with_settled(facts: RunFacts, calibration: CalibrationSet, terms: PromiseTer
 
 
 def _describe_delay(delay: int, answered: Collection[int], adapt: bool) -> str:
-    late = f"classes usually come {delay} {'run' if delay == 1 else 'runs'} late"
+    late = _how_late(delay)
     if not answered:
         return f"{late}; no run of this version is settled yet: {UNTIL_THEN}"
     subject = "the level answers" if adapt else "calibration nodes are of"
     return f"{late}; {subject} runs up to run {max(answered)}"
+
+
+def _how_late(delay: int) -> str:
+    return f"classes usually come {delay} {'run' if delay == 1 else 'runs'} late"
 
 
 def _describe_waiting(settled: SettledRecord, some_answered: bool) -> list[str]:

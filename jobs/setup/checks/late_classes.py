@@ -13,6 +13,7 @@ from ringfence.connector.store.runs import newest_run_of_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.scoring.calibration.calibration_set import read_settled
+from ringfence.jobs.scoring.calibration.settled_notes import SETTLED_KEY, describe_frozen
 from ringfence.jobs.setup.finding import Finding
 from ringfence.models.calibration.adaptive_level import THEN, largest_stable_step
 
@@ -28,22 +29,12 @@ def check_late_classes(store: Store, settings: Settings) -> Iterator[Finding]:
     if last is None:
         return
     if not terms.uses_recent_labels:
-        yield _describe_frozen(read_settled(store, settings, manifest).runs.delay)
+        words = describe_frozen(read_settled(store, settings, manifest))
+        yield from (Finding("ok", sentence) for sentence in words)
         return
-    record = (last.levels or {}).get("settled", {})
+    record = (last.levels or {}).get(SETTLED_KEY, {})
     yield from (Finding("ok", f"run {last.seq}: {words}") for words in record.get("words", []))
     yield from _check_swing(terms, _delay(record, last.levels or {}))
-
-
-def _describe_frozen(delay: int | None) -> Finding:
-    """How late classes come where calibration is frozen, and what that means."""
-    if delay is None:
-        return Finding("ok", "no class of an evaluated node is known yet: nothing can be judged")
-    return Finding(
-        "ok",
-        f"classes usually come {delay} {'run' if delay == 1 else 'runs'} late; calibration is "
-        "frozen and waits for none, verdicts are about runs whose classes have come",
-    )
 
 
 def _delay(record: Mapping[str, Any], levels: Mapping[str, Any]) -> int:

@@ -41,31 +41,44 @@ def coverage_per_run(rows: RunRows) -> Figure:
 
 
 def cumulative(rows: RunRows) -> Figure:
-    """Coverage of all runs so far, with band and anytime bound."""
+    """Coverage of all runs so far, with band and anytime bound.
+
+    The bound is drawn where it decides: not at rows that say that no verdict can be given.
+    """
     rows = [row for row in thinned(rows) if row.known]
     x, names = run_times(rows), run_names(rows)
-    lowest = min((min(row.anytime_low, _coverage(row)) for row in rows), default=0.5)
+    bounds = [None if row.verdict == "no verdict" else row.anytime_low for row in rows]
+    shown = [bound for bound in bounds if bound is not None]
+    lowest = min([*map(_coverage, rows), *shown], default=0.5)
+    lines = [Line(x, [row.coverage for row in rows], "coverage", names=names)]
+    if any(bound is not None for bound in bounds):
+        lines.append(Line(x, bounds, "anytime bound", "warn", "dashes"))
     panel = Panel(
         "",
         TIME_LABEL,
         "covered",
-        (
-            Line(x, [row.coverage for row in rows], "coverage", names=names),
-            Line(x, [row.anytime_low for row in rows], "anytime bound", "warn", "dashes"),
-        ),
+        tuple(lines),
         bands=(_usual_band(rows),),
         levels=(_promised(rows),),
         y_range=(max(0.0, lowest - 0.05), 1.005),
         percent=True,
         dates=True,
     )
-    return Figure(
-        "cumulative",
-        "Coverage of all runs so far",
+    return Figure("cumulative", "Coverage of all runs so far", _about_bound(bounds), (panel,))
+
+
+def _about_bound(bounds: Sequence[float | None]) -> str:
+    """What the anytime bound says, and where it says nothing."""
+    if bounds and bounds[-1] is None:
+        return (
+            "No verdict over many runs can be given here, so no anytime bound is drawn; the row of "
+            "each run says why."
+        )
+    drawn = (
         "Below the anytime bound coverage falls with probability at most 1 % when all is well, "
-        "however often one looks (proved for frozen calibration, measured otherwise).",
-        (panel,),
+        "however often one looks (proved for frozen calibration, measured otherwise)."
     )
+    return drawn + (" It is missing where rows say no verdict." if None in bounds else "")
 
 
 def set_sizes(rows: RunRows) -> Figure:

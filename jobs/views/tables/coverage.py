@@ -118,7 +118,7 @@ def coverage_cells(row: StoredCoverage) -> Cells:
         "singleton_hit": row.singleton_hits / row.singletons_known
         if row.singletons_known
         else None,
-        "anytime_low": row.anytime_low if known else None,
+        "anytime_low": row.anytime_low if known and row.verdict != "no verdict" else None,
         "p_value": row.p_value if known else None,
         "band": band,
         "naive_coverage": row.covered_naive / known if known and sized else None,

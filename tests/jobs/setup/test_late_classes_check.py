@@ -51,6 +51,23 @@ def test_a_frozen_calibration_is_told_the_delay_too(scored):
     assert told.startswith("classes usually come 1 run late; calibration is frozen")
 
 
+@sqlite
+def test_a_run_with_frozen_calibration_says_it_in_its_notes_and_status(scored):
+    frozen = {"calibration_set": "frozen", "adapt": False}
+    scored.reveal(scored.first.nodes)
+    run_audit(scored.workspace)
+    scored.arrive(scored.later[0])
+    settings = scored.workspace.settings
+    part = settings.conformal.model_copy(update=frozen)
+    settings = settings.model_copy(update={"conformal": part})
+    run_scoring(replace(scored.workspace, settings=settings))
+    last = read_status(scored.workspace.store, "test").runs[-1]
+    (words,) = late_classes_of_run(last)
+    assert words.startswith("classes usually come 1 run late; calibration is frozen")
+    assert words in last.notes
+    assert not any("the level answers" in note for note in last.notes)
+
+
 @pytest.mark.parametrize(("rule", "delay", "warned"), [("then", 45, 1), ("then", 7, 0),
                                                        ("today", 45, 0)])  # fmt: skip
 def test_a_level_that_the_measured_delay_makes_swing_is_warned_of(rule, delay, warned):

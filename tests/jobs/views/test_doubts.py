@@ -1,11 +1,14 @@
 """What is said of a set while its promise is broken, or an alarm is firing."""
 
 import pytest
+from sqlalchemy import text
 
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.samples.audit_store import Plan, fill_store
-from ringfence.jobs.views.explain import explain
+from ringfence.jobs.auditing.alarms.rules import RULES
+from ringfence.jobs.views.doubts import PROMISE_ALARMS
+from ringfence.jobs.views.explain import describe_set, explain
 from tests.dashboard.conftest import settings_at
 
 PROMISED = "sets may miss"
@@ -71,3 +74,27 @@ def test_an_audit_sample_that_breaks_the_promise_stands_first(told):
     assert all(PROMISED not in node.sentence for node in nodes)
     _, nodes = told(audit=sampled, covered=0.91)
     assert all(node.doubts == () for node in nodes)
+
+
+@pytest.mark.parametrize("inside", [[], ["a"], ["a", "b"], ["a", "b", "c"]])
+def test_full_and_empty_sets_are_doubted_too(inside):
+    p = dict.fromkeys("abc", 0.5)
+    doubted = describe_set(inside, 3, p, 0.1, doubts=["the promise is broken"])
+    assert doubted.endswith("; but the promise is broken")
+    assert describe_set(inside, 3, p, 0.1).partition(";")[0] == doubted.partition(";")[0]
+    filled = describe_set(["a"], 3, {"a": 0.04}, 0.1, doubts=["the promise is broken"])
+    assert filled.endswith("no class conforms at 0.1; but the promise is broken")
+
+
+@pytest.mark.parametrize("rule", ["shift", "bias"])
+def test_an_alarm_on_who_is_judged_is_a_doubt(told, rule):
+    """The nodes differ from those that calibrate, or the known ones from the others."""
+    assert set(PROMISE_ALARMS) <= set(RULES)
+    queries, nodes = told(covered=0.91)
+    assert nodes[0].doubts == ()
+    with queries.store.transaction() as connection:
+        connection.execute(text("DELETE FROM alarm WHERE rule = :rule"), {"rule": rule})
+        fire = "UPDATE alarm SET rule = :rule, state = 'firing', words = 'they differ' "
+        connection.execute(text(fire + "WHERE rule = 'decline'"), {"rule": rule})
+    (doubt,) = explain(queries, nodes[0].key).doubts
+    assert doubt == f"the alarm {rule} is firing: they differ"

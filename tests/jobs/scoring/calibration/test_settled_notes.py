@@ -4,7 +4,11 @@ import numpy as np
 
 from ringfence.connector.records import RunCount
 from ringfence.connector.store.calibration.known import KnownCount
-from ringfence.jobs.scoring.calibration.settled_notes import UNTIL_THEN, describe_settled
+from ringfence.jobs.scoring.calibration.settled_notes import (
+    UNTIL_THEN,
+    describe_frozen,
+    describe_settled,
+)
 from ringfence.jobs.scoring.calibration.settled_runs import (
     DAY_NS,
     UsualLabels,
@@ -75,3 +79,16 @@ def test_labels_of_a_class_that_the_model_never_saw_hold_nobody_back():
     assert find_settled(strange, runs(6), USUAL).runs.delay is None
     mixed = [*strange, *(known(run, 1, "normal", 3) for run in range(1, 7))]
     assert find_settled(mixed, runs(6), USUAL).seqs
+
+
+def test_frozen_calibration_waits_for_none_and_says_which_runs_no_verdict_judges():
+    assert describe_frozen(find_settled([], runs(3), USUAL)) == [
+        "no class of an evaluated node is known yet: nothing can be judged"
+    ]
+    (late,) = describe_frozen(find_settled(both(40, 1), runs(40), USUAL))
+    assert late == (
+        "classes usually come 1 run late; calibration is frozen and waits for none, verdicts are "
+        "about runs whose classes have come"
+    )
+    _, early = describe_frozen(find_settled(both(12, 20), runs(12), USUAL))
+    assert early == "12 runs are judged by no verdict yet: only early classes of theirs are known"
