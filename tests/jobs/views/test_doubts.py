@@ -5,8 +5,8 @@ from sqlalchemy import text
 
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.jobs.samples.audit_store import Plan, fill_store
 from ringfence.jobs.auditing.alarms.rules import RULES
+from ringfence.jobs.samples.audit_store import Plan, fill_store
 from ringfence.jobs.views.doubts import PROMISE_ALARMS
 from ringfence.jobs.views.explain import describe_set, explain
 from tests.dashboard.conftest import settings_at
