@@ -301,11 +301,9 @@ def _describe_classes(
     inside: Sequence[str], classes: int, p: Mapping[str, float], alpha: float, per_class: bool
 ) -> tuple[str, str]:
     """What a set holds, and what its promise allows sets to miss where it excludes some class."""
-    if not inside and per_class:
-        where = "has a p-value above its own level"
-        return f"no class conforms: none of the {classes} classes {where}", ""
     if not inside:
-        where = f"reaches a p-value above {alpha:g}"
+        own = "has a p-value above its own level"
+        where = own if per_class else f"reaches a p-value above {alpha:g}"
         return f"no class conforms: none of the {classes} classes {where}", ""
     if not per_class and len(inside) == 1 and p[inside[0]] <= alpha:
         return (
