@@ -1,9 +1,14 @@
-"""The worklist as a Cypher query to paste: the same nodes, as far as the graph knows of them."""
+"""Cypher to paste: the worklist as far as the graph knows of it, and classes to write back.
+
+ringfence runs none of it. A class that stands already is never overwritten.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from ringfence.connector.keys import Key
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.neo4j.quoting import quote, quote_text
 
@@ -13,6 +18,13 @@ MATCH (n)-[set:EVALUATED]->(run:RingfenceRun {{project: {project}}})
 {where}RETURN n.{key} AS node, may.p AS p, set.size AS size, run.seq AS run
 ORDER BY p DESC, node LIMIT {limit}"""
 LIMIT = 1_000
+STATEMENT = """UNWIND [
+{rows}
+] AS row
+MATCH (n:{label} {{{key}: row.key}}) WHERE n.{property} IS NULL
+SET n.{property} = row.class;
+"""
+ROWS_PER_STATEMENT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,3 +73,23 @@ def _conditions(mapping: GraphMapping, wanted: GraphConditions) -> list[str]:
         property_, value = wanted.group
         conditions.append(f"toString(n.{quote(property_)}) = {quote_text(value)}")
     return conditions
+
+
+def outcome_queries(
+    mapping: GraphMapping, property_: str, classes: Sequence[tuple[Key, str]]
+) -> Iterator[str]:
+    """Yield statements that give nodes a class, where they have none; every name is quoted."""
+    for start in range(0, len(classes), ROWS_PER_STATEMENT):
+        rows = classes[start : start + ROWS_PER_STATEMENT]
+        yield STATEMENT.format(
+            rows=",\n".join(
+                f"  {{key: {_literal(key)}, class: {quote_text(class_)}}}" for key, class_ in rows
+            ),
+            label=quote(mapping.classified.label),
+            key=quote(mapping.classified.key),
+            property=quote(property_),
+        )
+
+
+def _literal(key: Key) -> str:
+    return quote_text(key) if isinstance(key, str) else repr(key)

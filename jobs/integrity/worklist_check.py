@@ -64,7 +64,7 @@ def find_mark_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
 
 
 def _changed(recorded: Mapping[str, Any], stored: Mapping[str, Any]) -> list[str]:
-    return [name for name, value in stored.items() if recorded.get(name) != value]
+    return sorted(name for name, value in stored.items() if recorded.get(name) != value)
 
 
 def _expected(

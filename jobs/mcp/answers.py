@@ -52,6 +52,8 @@ def worklist(settings: Settings, limit: int, filters: Mapping[str, str]) -> Answ
                 "known_class": from_graph(node.label),
                 "state": node.state,
                 "who": from_graph(node.who),
+                "outcome": node.outcome,
+                "note": from_graph(node.note),
             }
             for node in nodes
         ]

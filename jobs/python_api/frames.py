@@ -75,10 +75,13 @@ def sets_frame(queries: ProjectQueries, run: int | None) -> pd.DataFrame:
 
 def worklist_frame(queries: ProjectQueries, wanted: WorklistFilter) -> pd.DataFrame:
     """Return the whole worklist of a class, surest first."""
-    columns = ["key", "p", "size", "degree", "run", "decided", "known_class", "state", "by"]
+    columns = [
+        "key", "p", "size", "degree", "run", "decided", "known_class", "state", "by", "outcome",
+        "about", "note",
+    ]  # fmt: skip
     rows = [
         (decode_key(node.node_key), node.p, node.size, node.degree, node.seq, node.decided_ns,
-         node.label, node.state, node.who)
+         node.label, node.state, node.who, node.outcome, node.about, node.note)
         for node in whole_worklist(queries, wanted)
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=columns)

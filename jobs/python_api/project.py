@@ -12,14 +12,18 @@ import pandas as pd
 from ringfence.connector.cores import wait_passively
 from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.connector.extras import require_extra
+from ringfence.connector.keys import typed_candidates
 from ringfence.connector.store import coverage, migrate
+from ringfence.connector.store.queries.nodes import find_prediction
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.rows import stored_coverage_columns
+from ringfence.connector.store.worklist.marks import Mark, outcome_of, record_mark
+from ringfence.connector.store.worklist.outcomes import read_outcomes
 from ringfence.jobs.auditing.audit import AuditReport, run_audit
 from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
-from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.project.audit_store import key_source, open_audit
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.python_api.frames import (
     explanation_frame,
@@ -34,6 +38,7 @@ from ringfence.jobs.views import charts
 from ringfence.jobs.views.charts.model import Figure
 from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.renderers import plotly
+from ringfence.jobs.worklist.outcome_table import OUTCOME_COLUMNS, outcome_row
 from ringfence.jobs.worklist.request import filter_of, require_names
 from ringfence.jobs.worklist.table import require_class
 from ringfence.jobs.worklist.triage import COLUMNS, read_triage
@@ -165,6 +170,34 @@ class Project:
         frame = pd.DataFrame([node.as_row() for node in piles.nodes], columns=list(COLUMNS))
         frame.attrs["words"] = [facts.words for facts in piles.run.lists]
         return frame
+
+    def outcomes(self) -> pd.DataFrame:
+        """Return what came out of the work on nodes, a row per node that is done."""
+        with self._queries() as queries:
+            rows = [outcome_row(found) for found in read_outcomes(queries.store, queries.project)]
+        return pd.DataFrame(rows, columns=list(OUTCOME_COLUMNS))
+
+    def mark(
+        self,
+        key: object,
+        action: str,
+        *,
+        who: str,
+        note: str = "",
+        outcome: str | None = None,
+        about: str | None = None,
+        assign_to: str | None = None,
+    ) -> Mark:
+        """Mark a node as a person's work; `outcome` belongs to `done`, `assign_to` to `claim`."""
+        with self._queries() as queries:
+            found = find_prediction(queries, typed_candidates(str(key)))
+            node_key = str(key) if found is None else found.node_key
+            source = key_source(self.settings)
+            said = None if outcome is None else outcome_of(outcome)
+            return record_mark(
+                queries.store, queries.project, source, node_key, who, action, note,
+                outcome=said, about=about, assignee=assign_to,
+            )  # fmt: skip
 
     def explain(self, key: object) -> pd.DataFrame:
         """Return the p-values of one node by class; `.attrs["words"]` has its set as a sentence."""

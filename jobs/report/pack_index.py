@@ -66,8 +66,8 @@ QUESTIONS: tuple[Question, ...] = (
         "Who decided what, when and why?",
         "Which model version was in use since when, by whom and for which reason; who wrote each "
         "chain entry. A set itself is decided by a rule, at once for all nodes of a run; people "
-        "mark nodes, which changes no set.",
-        ("promotions.json", "tables/chain.csv"),
+        "mark nodes and say what came out, which changes no set.",
+        ("promotions.json", "tables/chain.csv", "marks.jsonl.gz"),
     ),
     Question(
         "How well does it perform?",

@@ -30,6 +30,9 @@ from ringfence.jobs.report.pack_archive import PackArchive
 from ringfence.jobs.views.tables import Table
 
 PREDICTIONS, LABELS, GROUPS = "predictions.jsonl.gz", "labels.jsonl.gz", "groups.jsonl.gz"
+MARKS = "marks.jsonl.gz"
+WITHHELD_OF_MARKS = ("who", "note", "assignee")
+"""Texts that people typed: with salted keys they stay out, since they may name nodes."""
 PARQUET = "predictions.parquet"
 CHAIN = "chain.jsonl"
 WITHHELD = "withheld: it may name nodes"
@@ -169,6 +172,19 @@ def write_groups(
             named = [{"run": decided.seq, **_named(row, name_of)} for row in rows]
             named.sort(key=lambda row: (row["key"], row["property"]))
             file.write(b"".join(map(_line, named)))
+
+
+def write_marks(
+    archive: PackArchive, store: Store, project: str, name_of: NameOf, *, withhold: bool
+) -> None:
+    """Write what people did with nodes and what came out; `withhold` the texts that they typed."""
+    with archive.gzipped(MARKS) as file:
+        for block in pack_rows.mark_blocks(store, project):
+            for row in block:
+                named = _named(row, name_of)
+                if withhold:
+                    named = {k: v for k, v in named.items() if k not in WITHHELD_OF_MARKS}
+                file.write(_line(named))
 
 
 def _named(row: Row, name_of: NameOf) -> Row:

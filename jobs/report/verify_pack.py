@@ -31,6 +31,7 @@ Counts = dict[tuple[str, str, str, float], list[int]]
 
 UNLISTED = {"SHA256SUMS", "head.json", "head.json.sig", "head.json.tsr", "public_key.pem"}
 MAX_NAMED = 5
+MARKED, MARKS = "marked node", "marks.jsonl.gz"
 COUNTS = ("evaluated", "known", "covered", "classes_in_sets")
 SIGNED_FIELDS = ("chain_sha256", "entries", "hmac_head", "project", "public_key", "sums_sha256")
 
@@ -171,7 +172,7 @@ class Chain:
         self.project = facts.get("project")
         if facts.get("chain_sha256") not in (None, self.keyless):
             report.find(f"Chain: what entry {n} says of all entries before it is not so.")
-        if facts.get("kind") in ("decided", "classes", "grouped", "removed"):
+        if facts.get("kind") in ("decided", "classes", "grouped", "removed", MARKED):
             self.by_kind[facts["kind"]].append(facts)
 
 
@@ -474,6 +475,42 @@ def check_coverage(pack: Pack, counts: Counts, report: Report) -> None:
             )
 
 
+def check_marks(pack: Pack, chain: Chain, manifest: Row, report: Report) -> None:
+    """Compare what people did with nodes with the chain, and count what came out."""
+    if MARKS not in pack.names():
+        return  # a pack of an older version
+    rows = {row["n"]: row for row in pack.lines(MARKS)}
+    ended: dict[str, str | None] = {}
+    for _, row in sorted(rows.items()):
+        if row["action"] != "note":
+            ended[row["key"]] = row["outcome"] or "done" if row["action"] == "done" else None
+    counts = Counter(outcome for outcome in ended.values() if outcome)
+    said = ", ".join(f"{count:,} {outcome}" for outcome, count in sorted(counts.items()))
+    if manifest["keys"] == "salted":
+        report.skip(
+            f"{len(rows):,} marks of people ({said or 'no outcome'}): with salted keys the chain's "
+            "entries of them are withheld."
+        )
+        return
+    sealed = {facts["mark"]["n"]: facts["mark"] for facts in chain.by_kind[MARKED]}
+    before = len(report.problems)
+    for n in sorted({*rows, *sealed}):
+        here, there = rows.get(n), sealed.get(n)
+        if here is None or there is None:
+            where = "in the pack" if here is None else "in the chain"
+            report.find(f"Mark {n} is not {where}.")
+        elif changed := [
+            name for name, value in here.items()
+            if there.get("node_key" if name == "key" else name) != value
+        ]:  # fmt: skip
+            report.find(f"Mark {n}: {', '.join(sorted(changed))} is not what the chain sealed.")
+    if len(report.problems) == before:
+        report.see(
+            f"{len(rows):,} marks of people are those that the chain sealed "
+            f"({said or 'no outcome'})."
+        )
+
+
 def check_signature(pack: Pack, chain: Chain, public_key: str | None, report: Report) -> None:
     """Compare the signed head with chain and sums, and the signature with the public key."""
     names = pack.names()
@@ -577,6 +614,7 @@ def check_pack(
         groups = read_groups(pack, chain_, manifest, runs, report)
         counts = check_runs(pack, chain_, manifest, runs, (labels, groups), report)
         check_coverage(pack, counts, report)
+        check_marks(pack, chain_, manifest, report)
 
     def chained() -> None:
         state["chain"] = check_chain(pack, report)

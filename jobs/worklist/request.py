@@ -15,7 +15,7 @@ NUMBERS = {"min_p": float, "min_size": int, "max_size": int, "min_degree": int,
            "max_degree": int, "run": int}  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {"known": get_args(Known), "state": get_args(State)}
 MAX_NUMBER = 2**62
-NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state")
+NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state", "by")
 """The parameters in an address, `after` (a place in the list) aside."""
 
 
@@ -38,6 +38,8 @@ def filter_of(given: Mapping[str, str]) -> WorklistFilter:
         changes["until_ns"] = _day_ns("until", asked["until"], days=1)
     if "group" in asked:
         changes["group"], _, changes["value"] = asked["group"].partition("=")
+    if "by" in asked:
+        changes["by"] = asked["by"].replace("\x00", "")
     if "after" in asked:
         changes["after"] = _place(asked["after"])
     return replace(wanted, **changes)

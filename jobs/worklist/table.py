@@ -18,7 +18,10 @@ from ringfence.connector.store.queries.worklist import (
 from ringfence.connector.times import format_time
 from ringfence.jobs.views.tables.model import Cells, csv_cell
 
-COLUMNS = ("node", "class", "p", "size", "degree", "run", "decided", "known_class", "state", "by")
+COLUMNS = (
+    "node", "class", "p", "size", "degree", "run", "decided", "known_class", "state", "by",
+    "outcome", "about", "note",
+)  # fmt: skip
 
 
 def classes_to_choose(queries: ProjectQueries) -> list[str]:
@@ -42,7 +45,7 @@ def row_of(node: WorklistNode, class_: str) -> Cells:
     """Return a node's values by column."""
     values = (
         node.key, class_, node.p, node.size, node.degree, node.seq, format_time(node.decided_ns),
-        node.label, node.state, node.who,
+        node.label, node.state, node.who, node.outcome, node.about, node.note,
     )  # fmt: skip
     return dict(zip(COLUMNS, values, strict=True))
 

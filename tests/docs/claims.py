@@ -51,6 +51,7 @@ NO_CLAIM = re.compile(
             r"at most 5 % may be late|max_unusable|if 3 of 100 accounts are mules",  # no rates
             r"one will look better by chance|farther apart by chance",  # warnings
             r"by chance is the expected|^by chance$",  # a column of the reproduction
+            r"^false alarm$|[\"']false alarm=|\bconfirmed\b[^.]*\bfalse[ -]alarm\b",  # outcomes
             r"Whatever happens here|at which false-alarm rate",  # a server, tests
         )
     ),

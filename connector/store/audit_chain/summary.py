@@ -62,6 +62,13 @@ def _shadowed(facts: Facts) -> str:
     return f"model {shadow['version']} beside run {shadow['seq']}: {what}"
 
 
+def _marked(facts: Facts) -> str:
+    mark = facts["mark"]
+    outcome = f" ({mark['outcome']})" if mark.get("outcome") else ""
+    whom = f" for {mark['assignee']}" if mark.get("assignee") else ""
+    return f"{mark['who']}: {mark['action']}{outcome} of node {mark['node_key']}{whom}"
+
+
 def _removed(facts: Facts) -> str:
     runs = facts["runs"]
     nodes = sum(run["nodes"] for run in runs)
@@ -87,9 +94,7 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     "seen": lambda facts: f"{facts['nodes']} nodes without a creation time were first seen",
     "gone": lambda facts: f"{len(facts['gone'])} evaluated nodes have left the graph",
     "alarm": lambda facts: f"alarm {facts['rule']}: {facts['was']} to {facts['state']}",
-    marks.KIND: lambda facts: (
-        f"{facts['mark']['who']}: {facts['mark']['action']} of node {facts['mark']['node_key']}"
-    ),
+    marks.KIND: _marked,
     removals.KIND: _removed,
     REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
     signature.KIND: lambda facts: (

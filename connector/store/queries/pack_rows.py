@@ -16,7 +16,7 @@ from ringfence.connector.records import ChainEntry
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.chain import head, read_entries
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import grouping, label, prediction
+from ringfence.connector.store.tables import grouping, label, mark, prediction
 from ringfence.connector.store.thresholds.strata import same_node
 
 ROWS_PER_BLOCK = 2_000
@@ -26,6 +26,9 @@ PREDICTION_COLUMNS = (
 )  # fmt: skip
 LABEL_COLUMNS = (
     "node_key", "noticed_ns", "label", "happened_ns", "covered", "covered_naive", "unseen",
+)  # fmt: skip
+MARK_COLUMNS = (
+    "n", "node_key", "at_ns", "who", "action", "note", "outcome", "about", "assignee",
 )  # fmt: skip
 
 Row = dict[str, Any]
@@ -56,6 +59,19 @@ def label_blocks(store: Store, project: str, since_ns: int) -> Iterator[list[Row
     )
     with store.reading() as connection:
         for _, block in groupby(connection.execute(query), key=lambda row: row.noticed_ns):
+            yield [row._asdict() for row in block]
+
+
+def mark_blocks(store: Store, project: str) -> Iterator[list[Row]]:
+    """Yield the marks of people, oldest first."""
+    query = (
+        select(*(mark.c[name] for name in MARK_COLUMNS))
+        .where(mark.c.project == project)
+        .order_by(mark.c.n)
+        .execution_options(yield_per=ROWS_PER_BLOCK)
+    )
+    with store.reading() as connection:
+        for block in connection.execute(query).partitions():
             yield [row._asdict() for row in block]
 
 

@@ -18,6 +18,7 @@ from ringfence.connector.store.queries.worklist import (
     PAGE_ROWS,
     Known,
     State,
+    holder,
     in_state,
     newest_mark,
     state_of,
@@ -99,7 +100,7 @@ def _query(queries: ProjectQueries, wanted: SampleFilter) -> Select[Any]:
         mark.c.n == newest_mark(here.node_key, queries.project)
     )
     return (
-        select(here.node_key, here.seq, here.label, run.c.decided_ns, mark.c.action, mark.c.who)
+        select(here.node_key, here.seq, here.label, run.c.decided_ns, mark.c.action, holder(mark))
         .join(run, of_run)
         .outerjoin(mark, newest)
         .where(*chosen)

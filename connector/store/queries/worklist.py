@@ -7,18 +7,19 @@ wanted, each gives its first rows and the surest of them are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, Table, func, or_, select, tuple_
+from sqlalchemy import ColumnElement, ScalarSelect, Select, Table, func, or_, select, tuple_
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.tables import grouping, mark, prediction, run, worklist_entry
+from ringfence.connector.store.worklist.marks import OUTCOMES
 
 Known = Literal["no", "yes", "any"]
-State = Literal["open", "free", "claimed", "done", "any"]
+State = Literal["open", "free", "claimed", "done", "confirmed", "false alarm", "undecided", "any"]
 PAGE_ROWS = 50
 CSV_BLOCK = 5_000
 
@@ -28,7 +29,8 @@ class WorklistFilter:
     """Which nodes to list: those with `class_` in their set, and further conditions.
 
     `state` is what people did with a node: `free` not claimed, `claimed` by someone, `done`
-    finished, `open` free or claimed. `after` is the last row of the page before.
+    finished, `open` free or claimed; an outcome is one of the finished. `by` is who has claimed or
+    finished it. `after` is the last row of the page before.
     """
 
     class_: str
@@ -44,12 +46,17 @@ class WorklistFilter:
     value: str | None = None
     known: Known = "no"
     state: State = "open"
+    by: str | None = None
     after: tuple[float, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class WorklistNode:
-    """A node of the worklist; `state`, `who` and `marked_ns` are of the newest claim or end."""
+    """A node of the worklist; `state`, `who` and `marked_ns` are of the newest claim or end.
+
+    `who` is whom it was assigned to, where it was claimed for somebody. `outcome`, about the class
+    `about`, stands until the node is claimed or opened again; `note` is the newest.
+    """
 
     node_key: str
     p: float
@@ -61,6 +68,9 @@ class WorklistNode:
     state: str
     who: str | None
     marked_ns: int | None
+    outcome: str | None = None
+    about: str | None = None
+    note: str | None = None
 
     @property
     def key(self) -> str:
@@ -118,11 +128,14 @@ def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: i
         mark.c.n == newest_mark(page.c.node_key, queries.project)
     )
     return (
-        select(page, prediction.c.label, run.c.decided_ns, mark.c.action, mark.c.who, mark.c.at_ns)
+        select(
+            page, prediction.c.label, run.c.decided_ns, mark.c.action, holder(mark), mark.c.at_ns,
+            mark.c.outcome, mark.c.about, newest_note(page.c.node_key, queries.project),
+        )
         .join(prediction, of_node)
         .join(run, of_run)
         .outerjoin(mark, newest)
-    )
+    )  # fmt: skip
 
 
 def _bounds(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
@@ -174,14 +187,29 @@ def _membership(wanted: WorklistFilter) -> list[ColumnElement[bool]]:
         conditions.append(in_group.exists())
     if wanted.state != "any":
         conditions.append(in_state(wanted.state, worklist_entry))
+    if wanted.by is not None:
+        conditions.append(_newest(holder, worklist_entry) == wanted.by)
     return conditions
 
 
 def in_state(state: State, nodes: Table) -> ColumnElement[bool]:
     """Condition on what people did with the nodes of a table; `state` is not `any`."""
+    newest = _newest(lambda each: each.c.action, nodes)
+    if state == "claimed":
+        return newest == "claim"
+    if state == "done":
+        return newest == "done"
+    if state in OUTCOMES:
+        return _newest(lambda each: each.c.outcome, nodes) == state
+    free = or_(newest.is_(None), newest.in_(("release", "reopen")))
+    return free if state == "free" else or_(newest.is_(None), newest != "done")
+
+
+def _newest(value_of: Callable[[Any], Any], nodes: Table) -> ScalarSelect[Any]:
+    """A value of the newest mark, notes aside, of each node of a table."""
     each = mark.alias()
-    newest = (
-        select(each.c.action)
+    return (
+        select(value_of(each))
         .where(
             each.c.project == nodes.c.project,
             each.c.node_key == nodes.c.node_key,
@@ -191,12 +219,24 @@ def in_state(state: State, nodes: Table) -> ColumnElement[bool]:
         .limit(1)
         .scalar_subquery()
     )
-    if state == "claimed":
-        return newest == "claim"
-    if state == "done":
-        return newest == "done"
-    free = or_(newest.is_(None), newest.in_(("release", "reopen")))
-    return free if state == "free" else or_(newest.is_(None), newest != "done")
+
+
+def holder(marks: Any) -> Any:
+    """Whose mark it is: the assignee's, or of who made it."""
+    return func.coalesce(marks.c.assignee, marks.c.who).label("who")
+
+
+def newest_note(node_key: ColumnElement[str], project: str) -> Any:
+    """The newest note of a node that is not empty."""
+    each = mark.alias()
+    return (
+        select(each.c.note)
+        .where(each.c.project == project, each.c.node_key == node_key, each.c.note != "")
+        .order_by(each.c.n.desc())
+        .limit(1)
+        .scalar_subquery()
+        .label("note")
+    )
 
 
 def newest_mark(node_key: ColumnElement[str], project: str) -> Any:
@@ -213,7 +253,8 @@ def _nodes(queries: ProjectQueries, query: Select[Any]) -> list[WorklistNode]:
 def _node(row: Mapping[str, Any]) -> WorklistNode:
     return WorklistNode(
         row["node_key"], row["p"], row["seq"], row["decided_ns"], row["size"], row["degree"],
-        row["label"], state_of(row["action"]), row["who"], row["at_ns"],
+        row["label"], state_of(row["action"]), row["who"], row["at_ns"], row["outcome"],
+        row["about"], row["note"],
     )  # fmt: skip
 
 

@@ -39,10 +39,17 @@ VIEWS = {
         "t.effective_calibration, t.n_evaluated "
         "FROM threshold t JOIN run r ON r.project = t.project AND r.seq = t.seq"
     ),
+    "ringfence_outcome": (
+        "SELECT m.project, m.n, m.node_key, p.seq, {marked} AS at, "
+        "m.who, m.outcome, m.about, m.note, p.label AS class, p.lists, p.sampled, p.in_graph "
+        "FROM mark m JOIN prediction p ON p.project = m.project AND p.node_key = m.node_key "
+        "WHERE m.action = 'done' AND NOT EXISTS (SELECT 1 FROM mark l WHERE l.project = m.project "
+        "AND l.node_key = m.node_key AND l.n > m.n AND l.action <> 'note')"
+    ),
 }
 TIME_COLUMNS = {
     "decided": "r.decided_ns", "audited": "c.audited_ns", "noticed": "l.noticed_ns",
-    "happened": "l.happened_ns", "at": "a.at_ns",
+    "happened": "l.happened_ns", "at": "a.at_ns", "marked": "m.at_ns",
 }  # fmt: skip
 
 

@@ -48,8 +48,13 @@ mark = Table(
     Column("who", Text, nullable=False),
     Column("action", Text, nullable=False),
     Column("note", Text, nullable=False),
+    Column("outcome", Text),
+    Column("about", Text),
+    Column("assignee", Text),
     PrimaryKeyConstraint("project", "n"),
     CheckConstraint("action IN ('claim', 'release', 'note', 'done', 'reopen')", name="mark_action"),
     Index("mark_by_node", "project", "node_key", "n"),
 )
-"""What a person did with a node of the worklist; no coverage row, set or verdict rests on it."""
+"""What a person did with a node of the worklist; no coverage row, set or verdict rests on it.
+
+`outcome` is what came out, about the class `about`; `assignee` is who shall look at it."""

@@ -3,8 +3,13 @@
 import pytest
 
 from ringfence.connector.mapping import map_one_label
+from ringfence.connector.neo4j import worklist_query as module
 from ringfence.connector.neo4j.quoting import quote_text
-from ringfence.connector.neo4j.worklist_query import GraphConditions, worklist_query
+from ringfence.connector.neo4j.worklist_query import (
+    GraphConditions,
+    outcome_queries,
+    worklist_query,
+)
 from tests.connector.neo4j.test_quoting import TRICKS
 
 MAPPING = map_one_label("Acc`ount", "i d", "f", "kind", "t", "zoned", ())
@@ -39,3 +44,28 @@ def test_the_query_gives_the_nodes_that_hold_the_class(graph, class_):
     assert nodes(min_size=2, max_size=2, run=1) == ["b"]
     assert nodes(group=("region", "7")) == ["a", "d"]
     assert nodes(run=2) == []
+
+
+KEYS = ["a", "b'}) DETACH DELETE n //", 3, 0.5, -(2**60)]
+
+
+@pytest.mark.parametrize("class_", ["mule", "".join(NAMES)])
+def test_nodes_get_their_class_and_one_that_stands_is_left(graph, monkeypatch, class_):
+    monkeypatch.setattr(module, "ROWS_PER_STATEMENT", 2)
+    graph.run(
+        "UNWIND $keys AS key CREATE (:`Acc``ount` {`i d`: key}) "
+        "CREATE (:Other {`i d`: key})", keys=KEYS,
+    )  # fmt: skip
+    graph.run("MATCH (n:`Acc``ount` {`i d`: 3}) SET n.`ki``nd` = 'known before'")
+    statements = list(outcome_queries(MAPPING, "ki`nd", [(key, class_) for key in KEYS]))
+    assert len(statements) == 3
+    for statement in statements:
+        graph.run(statement.rstrip().rstrip(";"))
+    rows = graph.run("MATCH (n) RETURN labels(n)[0] AS label, n.`i d` AS key, n.`ki``nd` AS class")
+    expected = {("Acc`ount", key): class_ for key in KEYS}
+    expected |= {("Other", key): None for key in KEYS} | {("Acc`ount", 3): "known before"}
+    assert {(row["label"], row["key"]): row["class"] for row in rows} == expected
+
+
+def test_without_classes_there_is_no_statement():
+    assert list(outcome_queries(MAPPING, "kind", [])) == []

@@ -79,9 +79,10 @@ def write_record(store, settings, appending):
         fill_store(store, settings, PLAN)
         with writing(store, settings) as writer:
             predictions.mark_gone(writer, [GONE])
-            for action in ("claim", "done"):
-                source = key_source(settings)
-                record_mark(store, "p", source, RETURNED, "anna", action, "seen")
+            source = key_source(settings)
+            record_mark(store, "p", source, RETURNED, "anna", "claim", "seen", assignee="ben")
+            came_out = {"outcome": "confirmed", "about": "mule"}
+            record_mark(store, "p", source, RETURNED, "anna", "done", "seen", **came_out)
             record_rescores(writer, "sample-1", 0.1, "asked for", [some_set(RETURNED)])
             live_on(writer)
 

@@ -65,6 +65,21 @@ SQL_EDITS = {
         [],
         "mark 1: action, note changed",
     ),
+    "mark.outcome": (
+        "UPDATE mark SET outcome = 'false alarm' WHERE n = 2",
+        [],
+        "mark 2: outcome changed",
+    ),
+    "mark.about and assignee": (
+        "UPDATE mark SET about = 'retail', assignee = 'otto' WHERE n = 1",
+        [],
+        "mark 1: about, assignee changed",
+    ),
+    "mark.outcome taken away": (
+        "UPDATE mark SET outcome = NULL, about = NULL WHERE n = 2",
+        [],
+        "mark 2: about, outcome changed",
+    ),
     "mark removed": (
         "DELETE FROM mark WHERE n = 1",
         ["UPDATE mark SET n = 1 WHERE n = 2"],

@@ -1,5 +1,6 @@
 """Packs of records with everything in them, of both SQL engines and of older versions."""
 
+import gzip
 import json
 import zipfile
 
@@ -23,7 +24,7 @@ from tests.jobs.integrity.sample_record import (
     project,
     writing,
 )
-from tests.jobs.report.packs import read_lines, read_pack
+from tests.jobs.report.packs import read_lines, read_pack, write_edited
 
 
 def at_store(store, settings):
@@ -56,6 +57,35 @@ def test_a_record_with_nodes_that_left_and_marks_fits(sealed, salted, tmp_path):
     assert bodies.count(None) == (3 if salted else 0)  # one node left, two marks
     for key in (GONE, RETURNED):
         assert any(key in (body or "") for body in bodies) != salted
+
+
+def test_outcomes_are_in_the_pack_and_compared_with_the_chain(sealed, tmp_path):
+    _, report = pack_and_check(sealed, tmp_path / "a.zip")
+    assert any("2 marks of people" in words and "1 confirmed" in words for words in report.seen)
+    files = read_pack(tmp_path / "a.zip")
+    rows = read_lines(files, "marks.jsonl.gz")
+    assert [(row["outcome"], row["about"], row["assignee"]) for row in rows] == [
+        (None, None, "ben"), ("confirmed", "mule", None),
+    ]  # fmt: skip
+    for edited, words in (
+        ([rows[0], rows[1] | {"outcome": "false alarm"}], "Mark 2: outcome is not what the chain"),
+        (rows[:1], "Mark 2 is not in the pack"),
+        ([*rows, rows[1] | {"n": 3}], "Mark 3 is not in the chain"),
+    ):
+        lines = "".join(json.dumps(row) + "\n" for row in edited).encode()
+        changed = files | {"marks.jsonl.gz": gzip.compress(lines)}
+        again = check_pack(Pack(str(write_edited(changed, tmp_path / "b.zip"))))[0]
+        assert any(words in problem for problem in again.problems), again.problems
+
+
+def test_salted_keys_withhold_who_said_what(sealed, tmp_path):
+    _, report = pack_and_check(sealed, tmp_path / "a.zip", salted_keys=True)
+    assert any("2 marks of people (1 confirmed)" in words for words in report.unchecked)
+    files = read_pack(tmp_path / "a.zip")
+    rows = read_lines(files, "marks.jsonl.gz")
+    assert [row["outcome"] for row in rows] == [None, "confirmed"]
+    assert not {"who", "note", "assignee"} & set(rows[0])
+    assert RETURNED.encode() not in gzip.decompress(files["marks.jsonl.gz"])
 
 
 def test_what_a_verification_found_is_withheld_where_keys_are_salted(sealed, tmp_path):

@@ -26,7 +26,10 @@ def worklist(
     run: Annotated[str, typer.Option(help="Only nodes of this run.")] = "",
     group: Annotated[str, typer.Option(help="Only nodes of a group, such as region=north.")] = "",
     known: Annotated[str, typer.Option(help="Is the class known: no, yes, any.")] = "no",
-    state: Annotated[str, typer.Option(help="open, free, claimed, done, any.")] = "open",
+    state: Annotated[
+        str, typer.Option(help="open, free, claimed, done, an outcome, or any.")
+    ] = "open",
+    by: Annotated[str, typer.Option(help="Only nodes that this person has.")] = "",
     sample: Annotated[
         bool, typer.Option("--sample", help="The audit sample: nodes whose class to find out.")
     ] = False,
@@ -47,7 +50,7 @@ def worklist(
 
     settings = load(config)
     given = {"class": class_, "min_p": min_p, "max_size": max_size, "run": run, "group": group,
-             "known": known, "state": state}  # fmt: skip
+             "known": known, "state": state, "by": by}  # fmt: skip
     wanted = filter_of(given)
     with open_audit(settings) as store:
         migrate.require_sql(store)
@@ -69,7 +72,7 @@ def worklist(
     elif not rows:
         say("No node is left under these filters.")
     else:
-        shown = ("node", "p", "size", "degree", "run", "state", "by")
+        shown = ("node", "p", "size", "degree", "run", "state", "by", "outcome")
         title = f"{len(rows)} nodes that may be {class_}, surest first"
         table(title, shown, [[row[name] for name in shown] for row in rows])
 
