@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 
 from ringfence.connector import fault_points
-from ringfence.connector.keys import decode_key
+from ringfence.connector.keys import decode_key, encode_key
 from ringfence.connector.store import tables
 from ringfence.connector.store.lifecycle.activations import active_version
 from ringfence.connector.store.models import class_names
@@ -105,7 +105,11 @@ def classes_changed(case: Case, _ground: Ground, without: str = "") -> Hurt:
 
 
 def calibration_removed(case: Case, _ground: Ground, without: str = "") -> Hurt:
-    """A calibration node is deleted while another comes; or the other one takes its key."""
+    """A calibration node is deleted while another comes; or the other one takes its key.
+
+    A key whose node was evaluated is not used again: that happens where a version was trained while
+    the node's class was withdrawn, and the journal tells no two nodes of one key apart.
+    """
     left = _calibration(case)
     if len(left) <= MIN_CALIBRATION:
         return Hurt(False, Outcome("done"))
@@ -114,7 +118,7 @@ def calibration_removed(case: Case, _ground: Ground, without: str = "") -> Hurt:
         key = case.chance.choice(left)
         case.graph.run(f"MATCH (n:{case.label} {{id: $id}}) DETACH DELETE n", id=key)
         case.replaced.add(key)
-        again = case.chance.random() < 0.5 and key not in case.due
+        again = case.chance.random() < 0.5 and not _was_evaluated(case, key)
         if again or without == "no_creation_times":
             case.add([key])
         else:
@@ -277,6 +281,14 @@ def _calibration(case: Case) -> list[int]:
     left = sorted(key for key in keys if key not in case.gone and key not in case.replaced)
     case.chance.shuffle(left)
     return left
+
+
+def _was_evaluated(case: Case, key: int) -> bool:
+    """Whether a node of this key was or will be evaluated."""
+    of = tables.prediction.c
+    with case.store.reading() as connection:
+        query = select(of.seq).where(of.project == case.name, of.node_key == encode_key(key))
+        return key in case.due or connection.execute(query).first() is not None
 
 
 CHANGES: dict[str, Callable[..., Hurt]] = {
