@@ -197,6 +197,11 @@ class CoverageRow:
         """By how much coverage is above what the row was promised; nothing known counts as none."""
         return (self.coverage or 0.0) - (1.0 - self.alpha)
 
+    @property
+    def worst_first(self) -> tuple[bool, float, str]:
+        """The order that tables call worst first: furthest below the promise, unknown ones last."""
+        return (not self.known, self.above_promise, self.name)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredCoverage(CoverageRow):

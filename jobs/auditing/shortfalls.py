@@ -20,7 +20,7 @@ Row = TypeVar("Row", bound=CoverageRow)
 def find_shortfalls(rows: Iterable[Row]) -> list[Row]:
     """Return the rows of classes and groups that fall short, the worst first."""
     short = [row for row in rows if _falls_short(row)]
-    return sorted(short, key=lambda row: (not row.own_promise, row.coverage or 0.0, row.name))
+    return sorted(short, key=lambda row: row.worst_first)
 
 
 def describe_shortfall(row: CoverageRow) -> str:

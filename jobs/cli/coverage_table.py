@@ -59,7 +59,7 @@ def _print_slice(rows: Sequence[CoverageRow], slice_: str, title: str) -> list[C
     if not of_slice:
         return []
     newest = [row for row in of_slice if row.seq == of_slice[-1].seq]
-    newest.sort(key=lambda row: (row.p_value, row.above_promise))
+    newest.sort(key=lambda row: row.worst_first)
     whole, newest = newest, newest[:MAX_LISTED_NAMES]
     if any(row.own_promise for row in newest):
         table(

@@ -14,6 +14,7 @@ from ringfence import __version__
 from ringfence.jobs.dashboard.pages import PAGES
 from ringfence.jobs.views.charts.model import Figure, shortened
 from ringfence.jobs.views.tables import cell
+from ringfence.jobs.views.version_names import short_versions
 from ringfence.jobs.views.visible import visible
 
 NAVIGATION = tuple((page.address, page.title) for page in PAGES if page.part_of is None)
@@ -41,6 +42,7 @@ def environment() -> Environment:
         "tone": tone,
     }
     templates.filters |= {"embedded": embedded, "brief": brief, "exact": exact}
+    templates.filters["short"] = short_versions
     return templates
 
 

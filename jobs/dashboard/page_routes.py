@@ -16,9 +16,15 @@ from ringfence.jobs.dashboard.pages import PAGES, Page
 from ringfence.jobs.dashboard.pages.page import Values
 from ringfence.jobs.dashboard.security import CSRF
 
+REMEMBERED_SECONDS = 400 * 86_400  # what pages remember of a person: as long as browsers keep it
+
 
 def answer_page(request: Request, template: str, here: str, values: Values) -> HTMLResponse:
-    """Return a page within the frame that all share; `here` is the marked navigation entry."""
+    """Return a page within the frame that all share; `here` is the marked navigation entry.
+
+    `remember` among the values are cookies of the page.
+    """
+    remember = values.pop("remember", {})
     dashboard = dashboard_of(request)
     nonce = request.cookies.get(CSRF) or secrets.token_urlsafe(24)
     guard = dashboard.guard
@@ -30,6 +36,8 @@ def answer_page(request: Request, template: str, here: str, values: Values) -> H
     }
     answer = HTMLResponse(render(template, **values, **frame))
     guard.set_cookie(answer, CSRF, nonce)
+    for name, value in remember.items():
+        guard.set_cookie(answer, name, value, REMEMBERED_SECONDS)
     return answer
 
 

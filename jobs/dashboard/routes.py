@@ -163,13 +163,13 @@ def metrics(queries: Queries) -> Response:
     return Response(body, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 
-@router.get("/healthz")
+@router.api_route("/healthz", methods=["GET", "HEAD"])
 def healthz() -> Response:
     """The process answers."""
     return PlainTextResponse("ok\n")
 
 
-@router.get("/readyz")
+@router.api_route("/readyz", methods=["GET", "HEAD"])
 def readyz(request: Request) -> Response:
     """The audit store answers and has the right version."""
     try:
@@ -193,7 +193,7 @@ def file(request: Request, name: str) -> Response:
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(_plotly(), media_type=KINDS["js"], headers=headers)
         return Response(gzip.decompress(_plotly()), media_type=KINDS["js"], headers=_cached())
-    if name not in {"ringfence.css", "charts.js", "tables.js", "favicon.svg"}:
+    if name not in {"ringfence.css", "charts.js", "tables.js", "refresh.js", "favicon.svg"}:
         raise HTTPException(404, "there is no such file")
     kind = KINDS[name.rpartition(".")[2]]
     return Response(static(name), media_type=kind, headers={"Cache-Control": "no-cache"})

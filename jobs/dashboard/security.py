@@ -32,7 +32,7 @@ PLOTLY_STYLES = (
     "'sha256-ji27qzEtxXZW+7dun6UwjHXJ18e6WAin1VvNtkzIE/o='",
 )
 HEADERS = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; connect-src 'self'; "
     f"style-src 'self' {' '.join(PLOTLY_STYLES)}; img-src 'self'; "
     "form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -170,12 +170,14 @@ class Guard:
         nonce = request.cookies.get(CSRF, "")
         return bool(nonce) and hmac.compare_digest(given.encode(), self.form_token(nonce).encode())
 
-    def set_cookie(self, answer: Response, name: str, value: str) -> None:
-        """Set a cookie that scripts and other sites never see."""
+    def set_cookie(
+        self, answer: Response, name: str, value: str, seconds: float | None = None
+    ) -> None:
+        """Set a cookie that scripts and other sites never see, for a session or some seconds."""
         answer.set_cookie(
             name,
             value,
-            max_age=int(self.session_seconds),
+            max_age=int(self.session_seconds if seconds is None else seconds),
             httponly=True,
             samesite="strict",
             secure=self.https,

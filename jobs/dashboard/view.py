@@ -7,11 +7,14 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
+from ringfence.connector.store.queries.changes import read_changes
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.dashboard.address import Address, page_address
 from ringfence.jobs.dashboard.dependencies import queries_of
 from ringfence.jobs.dashboard.page_table import PageTable, show_table
 from ringfence.jobs.dashboard.time_range import TimeRange, histories, time_range
+from ringfence.jobs.views.charts import with_changes
+from ringfence.jobs.views.charts.model import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,10 @@ class View:
     def tables(self, *names: str) -> list[PageTable]:
         """Return the named tables within the range."""
         return [show_table(self.history, self.address, name) for name in names]
+
+    def marked(self, *figures: Figure) -> list[Figure]:
+        """Return figures with marks where versions or the configuration changed in the range."""
+        return with_changes(figures, read_changes(self.history))
 
     def range(self) -> TimeRange:
         """Return the range picker."""

@@ -111,19 +111,25 @@ def read_versions(store: Store, project: str) -> ModelVersions:
 
 
 def choose_version(versions: list[str], text: str) -> str:
-    """Return the version of this name, or the only one that begins so.
+    """Return the version of this name, or the only one that begins so, or that ends after a dash.
+
+    Pages show the end of a name alone.
 
     >>> choose_version(["20260101-ab", "20260102-cd"], "20260102")
     '20260102-cd'
+    >>> choose_version(["20260101-ab", "20260102-cd"], "ab")
+    '20260101-ab'
     """
-    fitting = [version for version in versions if version.startswith(text)]
+    fitting = [
+        version for version in versions if version.startswith(text) or version.endswith(f"-{text}")
+    ]
     if text in versions:
         return text
     if len(fitting) == 1 and text:
         return fitting[0]
     known = ", ".join(fitting if text and fitting else versions) or "none"
     raise ModelError(
-        found=f"{len(fitting) if text else 0} model versions begin with {text!r}",
+        found=f"{len(fitting) if text else 0} model versions begin with {text!r}, or end with it",
         needed=f"one of: {known}",
         next_step="ringfence models",
     )

@@ -10,6 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from ringfence import __version__
+from ringfence.connector.store.queries.changes import read_changes
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import format_time
 from ringfence.jobs.lifecycle.card import ModelCard, read_card
@@ -91,7 +92,8 @@ def pictures(queries: ProjectQueries) -> list[Figure]:
         charts.capital(states, 200),
         charts.distances(states),
     ]
-    return [figure for figure in every if not figure.empty]
+    changes = read_changes(queries)
+    return charts.with_changes([figure for figure in every if not figure.empty], changes)
 
 
 def _short(table: Table) -> dict[str, Any]:

@@ -25,10 +25,10 @@ def sampling(tmp_path_factory):
 
 def test_today_shows_the_sample_first_and_only_where_there_is_one(sampling, site):
     body = sampling.ask("/").body.decode()
-    places = [body.index(words) for words in ("for the audit sample", 'class="facts"')]
+    places = [body.index(words) for words in ("for the audit sample", 'class="today"', 'class="facts"')]
     assert places == sorted(places)
     sections = re.findall(r'<section class="verdict [^"]*"( id="sample")?', body)
-    assert sections == [' id="sample"', ""]
+    assert sections == [' id="sample"']
     assert "runs up to 3" in body  # the newest run with a verdict
     assert "Please find out these classes" in body
     assert "audit sample" not in site.ask("/").body.decode()

@@ -223,7 +223,7 @@ class ProjectQueries:
         records = self.coverage(slice_, last=MAX_NAMED_ROWS)
         newest_seq = max((record.seq for record in records), default=0)
         newest = [record for record in records if record.seq == newest_seq]
-        return sorted(newest, key=lambda row: (row.p_value, row.above_promise, row.name))
+        return sorted(newest, key=lambda row: row.worst_first)
 
     def counts(self) -> ProjectCounts:
         """Return how many nodes were evaluated and known, from the rows of runs and audits."""

@@ -17,11 +17,11 @@ def build(view: PageView) -> Values:
             "The usual band is valid for one look at one run; the anytime bound for daily checks."
         ],
         "range": view.range(),
-        "figures": [
+        "figures": view.marked(
             charts.coverage_per_run(per_run),
             charts.cumulative(view.series.coverage("total")),
             charts.set_sizes(per_run),
-        ],
+        ),
         "tables": view.tables("coverage-run", "coverage-total", "coverage-window"),
     }
 

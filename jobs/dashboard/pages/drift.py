@@ -36,14 +36,14 @@ def build(dashboard: OpenDashboard, view: PageView) -> Values:
         "rule": last[-1].rule if last else dashboard.settings.conformal.rule,
         "comparison": _describe_comparison(last),
         "range": view.range(),
-        "figures": [
+        "figures": view.marked(
             charts.capital(states, 2 / WATCH_DELTA),
             charts.distances(states),
             charts.thresholds(runs),
             charts.arrivals(runs),
             charts.comparison_distances(runs),
             charts.degrees(runs),
-        ],
+        ),
         "tables": view.tables("drift", "before-labels"),
     }
 

@@ -22,6 +22,7 @@ from ringfence.jobs.views.explain import (
 from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, explain_neighbours
 
 COLOURS = 8
+MAX_BARS = 12  # p-values at once; the others are folded away
 MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in turn
 
 
@@ -78,6 +79,7 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
         "removed": _describe_removal(explanation),
         "own_levels": explanation is not None and _has_own_levels(explanation),
         "hint": hint,
+        "max_bars": MAX_BARS,
         "figures": [],
     }
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from ringfence.jobs.views.version_names import short_versions
+
 Values = dict[str, Any]
 
 
@@ -31,10 +33,11 @@ class Page:
 
 
 def as_sentence(text: str) -> str:
-    """Return text with a capital, a full stop, and no line break before `%` or around `=`.
+    """Return text with a capital, a full stop, short versions, no line break before `%` or at `=`.
 
     >>> as_sentence("kept: all")
     'Kept: all.'
     """
+    text = short_versions(text)
     whole = f"{text[:1].upper()}{text[1:]}." if text else ""
     return whole.replace(" %", "\u00a0%").replace(" = ", "\u00a0=\u00a0")

@@ -22,6 +22,7 @@ from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.explain import format_column
 from ringfence.jobs.views.outcome import run_figures
+from ringfence.jobs.views.version_names import short_versions
 
 STEPS = ("recover", "load model", "read", "forward", "compute", "decide", "write graph")
 NOT_IN_RECORD = ("calibration_scores", "watch", "timings", "notes", "project")
@@ -41,7 +42,7 @@ def build(queries: Queries, seq: int) -> Values:
         "verdict": counted.verdict if counted else "not audited yet",
         "sentence": _describe_coverage(counted),
         "made": f"Decided {format_time(run.decided_ns)} by {run.rule} at alpha = {run.alpha:g} "
-        f"with model {run.model}.",
+        f"with model {short_versions(run.model)}.",
         "notes": list(run.notes),
         "facts": [
             (figure.name.capitalize(), figure.text, figure.note)

@@ -14,7 +14,7 @@ def build(view: PageView) -> Values:
         "title": PAGE.title,
         "pair": (last[0], last[-1]) if last else ("", ""),
         "range": view.range(),
-        "figures": [charts.arrivals(view.series.runs())],
+        "figures": view.marked(charts.arrivals(view.series.runs())),
         "tables": view.tables("runs", "models"),
     }
 

@@ -14,11 +14,11 @@ def build(view: PageView) -> Values:
         "title": PAGE.title,
         "lead": [],
         "range": view.range(),
-        "figures": [
+        "figures": view.marked(
             charts.thresholds(runs),
             charts.calibration_size(runs),
             charts.score_densities(view.series.monitor_states()),
-        ],
+        ),
         "tables": view.tables("thresholds"),
     }
 

@@ -1,7 +1,10 @@
-"""Today: verdict, last and next run, backlog, quarantine, alarms, schedule."""
+"""Today: the promise, what came, what waits for a person; then alarms, quarantine, schedule."""
 
 from __future__ import annotations
 
+from fastapi import Request
+
+from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store.queries.records import RunCoverage
 from ringfence.connector.times import format_time
 from ringfence.jobs.auditing.shortfalls import describe_shortfall, find_shortfalls
@@ -10,59 +13,64 @@ from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.view import PageView
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.views import charts
-from ringfence.jobs.views.promise import late_classes_of_run, promise_of_run, shift_of_run
-from ringfence.jobs.views.sample import read_sample_status
+from ringfence.jobs.views.next_step import find_next_step
+from ringfence.jobs.views.promise import promise_of_run, shift_of_run
+from ringfence.jobs.views.sample import SampleStatus, read_sample_status
+from ringfence.jobs.views.today import Visits, news_line, promise_line, waiting_line
 
 MAX_SLICES = 8
+REFRESH_SECONDS = 60
+VISITS = "ringfence-visits"
+"""The cookie that remembers the last two visits of a person."""
 Fact = tuple[str, str, str]
 """Name, value and note."""
 
 
-def build(view: PageView) -> Values:
-    """Return the verdict over all runs, the facts of the day, and what needs attention."""
+def build(view: PageView, request: Request) -> Values:
+    """Return three lines, what to do next where something is broken, and the facts of the day."""
     queries = view.queries
     total = queries.verdict()
     named = [*queries.named("class"), *queries.named("group")]
     short = find_shortfalls(named)
+    sample, now_ns = read_sample_status(queries), queries.now_ns()
+    visits = Visits.from_text(request.cookies.get(VISITS, "")).visited(now_ns)
+    verdicts = {total.verdict if total else "", sample.verdict if sample else ""}
     return {
         "title": PAGE.title,
-        "sample": _sample(queries),
+        "refresh_seconds": REFRESH_SECONDS,
+        "remember": {VISITS: visits.as_text()},
+        "sample": _sample(sample),
+        "lines": [
+            promise_line(queries),
+            news_line(queries, visits, now_ns),
+            waiting_line(queries),
+        ],
+        "next_step": find_next_step(queries, broken="broken" in verdicts or bool(short)),
+        "about_promise": [as_sentence(words) for words in _about_promise(queries, total) if words],
+        "about_model": [as_sentence(words) for words in _not_beaten(queries)],
         "shortfalls": [as_sentence(describe_shortfall(row)) for row in short],
         "slices": [_slice_line(row, row in short) for row in _worst(named, short)],
         "slice_count": sum(1 for row in named if row.known),
-        "verdict": total.verdict if total else "not enough known yet",
-        "sentence": as_sentence(total.words) if total else _first_step(queries),
-        "bias": as_sentence(total.bias_words) if total else "",
         "facts": _facts(queries),
         "range": view.range(),
-        "figures": [charts.coverage_per_run(view.series.coverage("run"))],
+        "figures": view.marked(charts.coverage_per_run(view.series.coverage("run"))),
         "tables": view.tables("alarms", "quarantine", "schedule"),
     }
 
 
-def _sample(queries: Queries) -> Values | None:
+def _sample(sample: SampleStatus | None) -> Values | None:
     """The verdict on the audit sample, which stands first: who gets labelled can't bias it."""
-    sample = read_sample_status(queries)
     if sample is None:
         return None
     return {"verdict": sample.verdict, "sentence": as_sentence(sample.sentence),
             "unknown": sample.counts.unknown}  # fmt: skip
 
 
-def _first_step(queries: Queries) -> str:
-    """What to type while there is no verdict."""
-    if not queries.models():
-        return "Nothing is trained yet. Run: ringfence train"
-    if not queries.runs(last=1):
-        return "No node has a set yet. Run: ringfence score"
-    return "No audit yet. Run: ringfence audit"
-
-
 def _worst(named: list[RunCoverage], short: list[RunCoverage]) -> list[RunCoverage]:
-    """Those that fall short, then others with known nodes, furthest below the promise first."""
-    others = [row for row in named if row.known and row not in short]
-    others.sort(key=lambda row: (row.above_promise, row.name))
-    return [*short, *others][:MAX_SLICES]
+    """Those that fall short and the next ones: furthest below the promise first."""
+    others = [row for row in sorted(named, key=lambda row: row.worst_first) if row not in short]
+    shown = [*short, *(row for row in others if row.known)][:MAX_SLICES]
+    return sorted(shown, key=lambda row: row.worst_first)
 
 
 def _slice_line(row: RunCoverage, short: bool) -> Values:
@@ -75,17 +83,10 @@ def _slice_line(row: RunCoverage, short: bool) -> Values:
 
 def _facts(queries: Queries) -> list[Fact]:
     counts = queries.counts()
-    unusable = sum(reason.nodes for reason in queries.quarantine())
     return [
         _last_run(queries),
         _next_run(queries),
-        _promise(queries),
-        *_late_classes(queries),
-        *_shift(queries),
-        *_not_beaten(queries),
-        ("Evaluated", f"{counts.evaluated:,}", "once each, ever"),
-        ("Class not known yet", f"{counts.unknown:,}", f"{counts.known:,} are known"),
-        ("In quarantine", f"{unusable:,}", "nodes that can't be used"),
+        ("Evaluated", f"{counts.evaluated:,}", f"{counts.unknown:,} of unknown class"),
         _last_audit(queries),
     ]
 
@@ -97,33 +98,21 @@ def _last_run(queries: Queries) -> Fact:
     return "Last run", str(runs[-1].seq), format_time(runs[-1].decided_ns)
 
 
-def _promise(queries: Queries) -> Fact:
+def _about_promise(queries: Queries, total: StoredCoverage | None) -> list[str]:
+    """What is promised to whom, how the verdict came about, and in what new nodes differ."""
     runs = queries.runs(last=1)
-    if not runs:
-        return "Promise", "none", ""
-    whom, _, what = promise_of_run(runs[-1]).partition(": ")
-    return "Promise", whom, what
+    return [
+        f"promise: {promise_of_run(runs[-1])}" if runs else "",
+        total.words if total else "",
+        total.bias_words if total else "",
+        shift_of_run(runs[-1]) if runs else "",
+    ]
 
 
-def _late_classes(queries: Queries) -> list[Fact]:
-    """How late classes come and what waits for them, as the last run has it in its notes."""
-    runs = queries.runs(last=1)
-    words = late_classes_of_run(runs[-1]) if runs else []
-    return [("Classes", "come late", " ".join(map(as_sentence, words)))] if words else []
-
-
-def _shift(queries: Queries) -> list[Fact]:
-    runs = queries.runs(last=1)
-    words = shift_of_run(runs[-1]) if runs else ""
-    return [("New nodes", "differ", as_sentence(words))] if words else []
-
-
-def _not_beaten(queries: Queries) -> list[Fact]:
+def _not_beaten(queries: Queries) -> list[str]:
     """Which baselines the model in use, or the newest candidate, does not beat on the holdout."""
     states = [(model.version, model.state) for model in queries.models()]
-    said = warnings_of(queries.comparisons(), states)
-    notes = " ".join(as_sentence(sentence) for sentence in said)
-    return [("Model", "not better", notes)] if said else []
+    return warnings_of(queries.comparisons(), states)
 
 
 def _next_run(queries: Queries) -> Fact:

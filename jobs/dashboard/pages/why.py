@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MAX_EDGES = 24  # neighbours in the picture
 MAX_BARS = 20  # columns and relationship types
 MAX_ROWS = 60
+MAX_CHOICES = 12  # classes that a link makes the weights about
 MAX_STROKE = 9.0  # of the strongest neighbour's line, in the picture's units
 MIN_STROKE = 0.8
 MAX_WAIT_SECONDS = 2.0  # for another node that is being explained
@@ -128,7 +129,7 @@ def show_reasons(
         "focus_level": reasons.levels[place],
         "choices": [
             (name, f"/why?{urlencode({'key': explanation.typed_key, 'class': name})}")
-            for name in names
+            for name in dict.fromkeys([*names[:MAX_CHOICES], reasons.classes[place]])
         ],
         "edges": place_edges(_strongest(neighbours, reasons, place)[:MAX_EDGES], reasons, place),
         "drawn": min(len(neighbours), MAX_EDGES),

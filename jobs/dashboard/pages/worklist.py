@@ -22,6 +22,7 @@ from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, pla
 from ringfence.jobs.worklist.sample_table import SAMPLE_NAMES, sample_filter
 from ringfence.jobs.worklist.table import classes_to_choose
 
+MAX_CHOICES = 24  # buttons of classes; more are searched
 MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group")
 """Those that are folded away until one of them is used."""
 KNOWN_WORDS = {"no": "not known yet", "yes": "known", "any": "both"}
@@ -38,6 +39,7 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
     classes = classes_to_choose(queries)
     wanted = wanted_by(request)
     chosen = wanted.class_ in classes
+    fitting = [] if chosen else classes_like(classes, wanted.class_)
     rows = read_worklist(queries, wanted, PAGE_ROWS + 1) if chosen else []
     more = len(rows) > PAGE_ROWS
     rows = rows[:PAGE_ROWS]
@@ -50,8 +52,14 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "sample": None,
         "sampled": None if chosen else count_sample(queries),
         "classes": [{"name": name, "address": _address({"class": name})} for name in classes],
+        "choices": [
+            {"name": name, "address": _address({"class": name})} for name in fitting[:MAX_CHOICES]
+        ],
+        "choices_left": max(0, len(fitting) - MAX_CHOICES),
+        "class_count": len(classes),
+        "max_choices": MAX_CHOICES,
         "chosen": wanted.class_ if chosen else None,
-        "unknown_class": bool(wanted.class_) and not chosen,
+        "unknown_class": bool(wanted.class_) and not chosen and len(fitting) == len(classes),
         "asked": {"known": "no", "state": "open"} | asked | _defaults(wanted),
         "more_open": any(asked[name] for name in MORE_FILTERS),
         "page_rows": PAGE_ROWS,
@@ -67,6 +75,16 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "cypher": _cypher(dashboard, wanted) if chosen else "",
         "in_sql_alone": _in_sql_alone(wanted),
     }
+
+
+def classes_like(classes: list[str], text: str) -> list[str]:
+    """Return the classes with a text in their names; all of them where none has it.
+
+    >>> classes_like(["mule", "retail"], "UL"), classes_like(["mule", "retail"], "x")
+    (['mule'], ['mule', 'retail'])
+    """
+    asked = text.casefold().strip()
+    return [name for name in classes if asked in name.casefold()] or classes
 
 
 def build_sample(dashboard: OpenDashboard, request: Request) -> Values:

@@ -87,6 +87,18 @@ function levelShape(panel, level, c) {
   };
 }
 
+// A line upwards where something was changed, with its letter on top; pointing at it tells what.
+function markShape(mark, c) {
+  return { type: "line", x0: mark.x, x1: mark.x, yref: "paper", y0: 0, y1: 1, line: { color: c.second, width: 1.5, dash: "dot" } };
+}
+
+function markLetter(mark, c) {
+  return {
+    x: mark.x, yref: "paper", y: 1, yanchor: "top", showarrow: false, text: "<b>" + plain(mark.letter) + "</b>", hovertext: plain(shortened(mark.words, 400, c.font)),
+    font: { color: c.second, size: 12 }, bgcolor: c.card, borderpad: 1,
+  };
+}
+
 function traces(panel, c) {
   return [
     ...panel.bands.flatMap((band) => bandTraces(panel, band, c)),
@@ -123,7 +135,8 @@ function draw(place) {
     hovermode: panel.sideways ? "closest" : "x unified", hoverdistance: panel.sideways ? 20 : -1, barmode: "overlay",
     hoverlabel: { font: { family: c.font, color: c.ink }, bgcolor: c.card, bordercolor: c.line },
     xaxis: panel.sideways ? value : along, yaxis: panel.sideways ? sideways : value,
-    shapes: panel.levels.map((level) => levelShape(panel, level, c)),
+    shapes: panel.levels.map((level) => levelShape(panel, level, c)).concat(panel.marks.map((mark) => markShape(mark, c))),
+    annotations: panel.marks.map((mark) => markLetter(mark, c)),
   };
   Plotly.react(place, traces(panel, c), layout, { responsive: true, displayModeBar: false, displaylogo: false });
   place.dataset.drawn = "yes";

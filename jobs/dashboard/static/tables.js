@@ -25,15 +25,17 @@ function hideTip() {
 }
 
 function explainHeadings() {
-  document.body.append(tip);
   document.querySelectorAll("th [title]").forEach((heading) => {
     heading.dataset.about = heading.title;
     heading.removeAttribute("title");
     for (const event of ["mouseenter", "focus"]) heading.addEventListener(event, () => showTip(heading));
     for (const event of ["mouseleave", "blur"]) heading.addEventListener(event, hideTip);
   });
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
-  document.addEventListener("scroll", hideTip, true);
 }
 
-document.addEventListener("DOMContentLoaded", explainHeadings);
+document.addEventListener("DOMContentLoaded", () => {
+  document.body.append(tip);
+  explainHeadings();
+  document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+  document.addEventListener("scroll", hideTip, true);
+});

@@ -1,5 +1,6 @@
 """Charts as data: what is drawn, from rows that were counted already; a renderer draws it later."""
 
+from ringfence.jobs.views.charts.change_marks import with_changes
 from ringfence.jobs.views.charts.comparison import comparison_distances, degrees
 from ringfence.jobs.views.charts.coverage import (
     coverage_by_name,
@@ -33,4 +34,5 @@ __all__ = [
     "set_sizes",
     "step_seconds",
     "thresholds",
+    "with_changes",
 ]

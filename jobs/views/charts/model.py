@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.json_types import JsonObject
 
-__all__ = ["COLOURS", "ROLES", "Band", "Bars", "Figure", "Grid", "Level", "Line", "Panel"]
+__all__ = ["COLOURS", "ROLES", "Band", "Bars", "Figure", "Grid", "Level", "Line", "Mark", "Panel"]
 
 Floats = NDArray[np.float64]
 Numbers = Sequence[float | None] | Floats
@@ -98,6 +98,15 @@ class Level:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """A line upwards at one place along x, with a letter on top, such as P for a promotion."""
+
+    x: float
+    letter: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One pair of axes; ``ticks`` names places on the x axis.
 
@@ -118,6 +127,7 @@ class Panel:
     percent: bool = False
     sideways: bool = False
     dates: bool = False
+    marks: tuple[Mark, ...] = ()
 
     @property
     def series(self) -> tuple[Line | Bars, ...]:

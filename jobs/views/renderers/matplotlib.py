@@ -87,6 +87,9 @@ def _draw(axis: Any, panel: Panel, drawn: Any) -> None:
     for level in panel.levels:
         across = axis.axvline if panel.sideways else axis.axhline
         across(level.y, color="#777777", lw=1.0, ls=":", label=level.label or None)
+    for mark in panel.marks:
+        axis.axvline(mark.x, color="#777777", lw=1.0, ls=":")
+        axis.annotate(mark.letter, (mark.x, 1.0), xycoords=("data", "axes fraction"), fontsize=7)
     _label(axis, panel)
 
 

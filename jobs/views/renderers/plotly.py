@@ -63,6 +63,10 @@ def _set_axes(drawn: Any, panel: Panel, where: dict[str, int]) -> None:
         place_axis(autorange="reversed", **where)  # the first name on top
     for level in panel.levels:
         across(level.y, line_dash="dot", line_color="#777777", line_width=1, **where)
+    for mark in panel.marks:
+        drawn.add_vline(mark.x, line_dash="dot", line_color="#777777", line_width=1,
+                        annotation_text=escape(mark.letter),
+                        annotation_hovertext=escape(shortened(mark.words)), **where)  # fmt: skip
     place_axis(title_text=panel.x_label, **where)
     value_axis(title_text=panel.y_label, range=panel.y_range, **where)
     if panel.percent:

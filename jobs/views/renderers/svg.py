@@ -15,6 +15,7 @@ from ringfence.jobs.views.charts.model import (
     Figure,
     Grid,
     Line,
+    Mark,
     Numbers,
     Panel,
     shortened,
@@ -103,6 +104,7 @@ def _upright(figure: Figure, panel: Panel) -> str:
         parts.append(f'<line class="level" x1="{LEFT}" x2="{WIDE - RIGHT}" y1="{at}" y2="{at}"/>')
     parts += [_bars(bars, [x(value) for value in _plain(bars.x)], y) for bars in panel.bars]
     parts += [_line(line, [x(value) for value in _plain(line.x)], y) for line in panel.lines]
+    parts += [_mark(mark, x(mark.x)) for mark in panel.marks]
     return _frame(figure, panel, HIGH, "".join(parts))
 
 
@@ -193,6 +195,14 @@ def _line(line: Line, there: Sequence[float], y: Scale) -> str:
     faint = ' opacity="0.35"' if line.faint else ""
     points = _points(there, line.y, y)
     return f'<polyline {_paint("line", line.colour)}{dash}{faint} points="{points}"/>'
+
+
+def _mark(mark: Mark, at: float) -> str:
+    return (
+        f"<g><title>{escape(mark.words)}</title>"
+        f'<line class="level" x1="{at}" x2="{at}" y1="{TOP}" y2="{HIGH - BOTTOM}"/>'
+        f'<text x="{at}" y="{TOP}" class="middle">{escape(mark.letter)}</text></g>'
+    )
 
 
 def _cells(grid: Grid, x: Scale, y: Scale) -> str:

@@ -98,7 +98,7 @@ RUNS = TableView(
             extra=True,
         ),
         CALIBRATION,
-        Column("model", "model", "text", "The model version that scored."),
+        Column("model", "model", "model", "The model version that scored."),
         Column("settings", "config", "text", "Digest of the configuration.", extra=True),
         KNOWN,
         COVERED,
