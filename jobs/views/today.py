@@ -59,7 +59,7 @@ Visits(last_ns=0, before_ns=0))
 def promise_line(queries: ProjectQueries) -> TodayLine:
     """Return the worst promised row, one figure and one target, and how late classes come."""
     row, runs = queries.verdict(), queries.runs(last=1)
-    late = tuple(f"{words}." for words in late_classes_of_run(runs[-1])) if runs else ()
+    late = tuple(_as_sentence(words) for words in late_classes_of_run(runs[-1])) if runs else ()
     if row is None or row.coverage is None:
         return TodayLine("not enough known yet", _first_step(queries), "/coverage", late)
     whom = "" if row.slice in {"total", "run", "window"} else f" of {row.slice} {row.name}"
@@ -146,3 +146,7 @@ def _count(number: int, noun: str, plural: str = "") -> str:
     ('1 node', '2,000 nodes', '2 classes')
     """
     return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def _as_sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

@@ -25,7 +25,9 @@ def sampling(tmp_path_factory):
 
 def test_today_shows_the_sample_first_and_only_where_there_is_one(sampling, site):
     body = sampling.ask("/").body.decode()
-    places = [body.index(words) for words in ("for the audit sample", 'class="today"', 'class="facts"')]
+    places = [
+        body.index(words) for words in ("for the audit sample", 'class="today"', 'class="facts"')
+    ]
     assert places == sorted(places)
     sections = re.findall(r'<section class="verdict [^"]*"( id="sample")?', body)
     assert sections == [' id="sample"']
