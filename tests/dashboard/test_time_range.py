@@ -73,7 +73,7 @@ def test_a_range_in_the_address_moves_charts_tables_and_csv_together(year):
 
 def test_the_verdict_of_today_is_of_all_runs_whatever_the_range(year):
     def verdict(path):
-        return re.search(r'<section class="verdict.*?</section>', year.ask(path).body.decode(),
+        return re.search(r'<ol class="today".*?</li>', year.ask(path).body.decode(),
                          re.DOTALL)[0]  # fmt: skip
 
     assert verdict("/") == verdict(f"/?from={day(2)}") == verdict("/?until=2001-01-01")

@@ -94,7 +94,7 @@ function markShape(mark, c) {
 
 function markLetter(mark, c) {
   return {
-    x: mark.x, yref: "paper", y: 1, yanchor: "top", showarrow: false, text: "<b>" + plain(mark.letter) + "</b>", hovertext: plain(shortened(mark.words, 400, c.font)),
+    x: mark.x, yref: "paper", y: 1, yanchor: "top", showarrow: false, text: plain(mark.letter), hovertext: plain(shortened(mark.words, 400, c.font)),
     font: { color: c.second, size: 12 }, bgcolor: c.card, borderpad: 1,
   };
 }

@@ -1,5 +1,7 @@
 """A class that is covered far below the promise is told on Today, in alarms and in metrics."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from ringfence.connector.store.engine import open_store
@@ -35,7 +37,9 @@ def page_of(queries):
     from ringfence.jobs.dashboard.pages import today
 
     frame = {"here": "/", "project": "p", "csrf": ""}
-    return render("today.html", **today.build(whole_view(queries)), **frame)
+    return render(
+        "today.html", **today.build(whole_view(queries), SimpleNamespace(cookies={})), **frame
+    )
 
 
 def test_the_class_is_named_though_the_verdict_over_all_nodes_is_kept(poor):
@@ -51,7 +55,7 @@ def test_today_alarms_and_metrics_agree(poor, fair):
     from ringfence.jobs.dashboard.metrics import exposition
 
     page = page_of(poor)
-    assert '<section class="verdict bad">' in page
+    assert '<section class="verdict bad" id="next">' in page
     assert "far below" in page
     alarm = {alarm.rule: alarm for alarm in poor.alarms()}["shortfall"]
     assert alarm.state == "firing"
@@ -62,7 +66,7 @@ def test_today_alarms_and_metrics_agree(poor, fair):
     assert 'ringfence_slice_coverage_ratio{class="",group="region=north",project="p"}' in metrics
 
     page = page_of(fair)
-    assert '<section class="verdict good">' in page
+    assert '<li class="good">' in page
     assert 'class="tag bad"' not in page
     assert {alarm.rule: alarm.state for alarm in fair.alarms()}["shortfall"] == "ok"
     assert "slice_far_below_promise{" in exposition(fair).decode()
