@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.measuring import keep, show
 from ringfence.models.conformal.sets import prediction_sets, threshold
 from ringfence.models.hashing import SCORE, uniforms
 from ringfence.models.scores import aps, aps_true
@@ -100,20 +101,24 @@ def _draw_nodes(
 
 
 def main() -> None:
-    """Print both cases for some numbers of keys."""
+    """Print both cases for some numbers of keys, and keep them."""
     options = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     options.add_argument("--worlds", type=int, default=100)
     options.add_argument("--nodes", type=int, default=500)
+    options.add_argument("--quick", action="store_true", help="kept beside the results, not over")
     given = options.parse_args()
-    print("| accuracy | u is keyed with | keys to choose from | covered, % | without a choice, % |")
-    print("|---|---|---|---|---|")
+    rows = []
     seed_key = secrets.randbits(128)
     for name, key in (("seed 0, guessed", GUESSED_SEED), ("a seed key", seed_key)):
         for accuracy, concentration in CONCENTRATIONS.items():
             for count in (1, 5, 50):
                 done = simulate(key, count, concentration, worlds=given.worlds, nodes=given.nodes)
-                covered = f"{done.coverage:.1f} ± {done.error:.1f}"
-                print(f"| {accuracy} | {name} | {count} | {covered} | {done.others:.1f} |")
+                rows.append({
+                    "accuracy": accuracy, "key": name, "keys": count, "covered": done.coverage,
+                    "error": done.error, "others": done.others,
+                })  # fmt: skip
+                show(rows[-1])
+    keep("chosen_keys", rows, given.quick, worlds=given.worlds, nodes=given.nodes)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,12 @@ python -m benchmarks.late_classes [--quick] [--json] [--flights FOLDER]
    `capped` does so with the step .5 / (D + 1), `today` judges it at the level of the day.
 2. Classes: an early class, easy classes first, a class that stops coming, a rare one a year late.
    `before` is the rule of settled runs until then with the level `then`, `now` the product's.
-3. With --flights real flights of April to December, day by day, statuses 7 to 60 days late.
+   `twice the delay that was seen` waits for a class that was never seen no longer than for others.
+3. The first five runs of a life whose classes are all known at once: whether the level moves.
+4. Verdicts in lives where nothing changes, before and now: the total ever *broken*, and the share
+   of runs covering 80 % or less that are called *kept*; the same with one class known first.
+5. Nodes that choose the best of 50 keys, with a u that they can compute and with a seed key.
+6. With --flights real flights of April to December, day by day, statuses 7 to 60 days late.
 
 Red lines are those that a user would not accept: full sets where nothing changes, or a run's 5 %
 quantile or a quarter's coverage more than 3 points from what was promised. Where a class is never
@@ -21,10 +26,14 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
+import secrets
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
@@ -39,7 +48,9 @@ from benchmarks.late_replay import (
     play_classes,
     play_levels,
 )
+from benchmarks.late_verdicts import measure_first_class, measure_swinging
 from benchmarks.measuring import RESULTS, keep
+from ringfence.models.calibration import cohort
 
 RULES: tuple[LevelRule, ...] = ("then", "capped", "today")
 DELAYS = (1, 7, 14, 31, 45, 60, 90)
@@ -50,6 +61,10 @@ MAX_DISTANCE = 0.03
 
 MIN_QUANTILE = 0.82
 """5 % quantile of the coverage of runs of 100 nodes; a level that stands still has .85."""
+
+
+MAX_FULL_FLIGHTS = 0.1
+"""Real flights change: some days need full sets, where nothing changes none does."""
 
 
 def level_worlds(quick: bool) -> list[LevelWorld]:
@@ -63,12 +78,35 @@ def level_worlds(quick: bool) -> list[LevelWorld]:
         ("seasonal", lambda time: 1.0 + 0.4 * math.sin(2 * math.pi * time * runs / YEAR)),
     ):
         worlds += [LevelWorld(name, d, runs=runs, power=power) for d in delays]
+    some = [d for d in delays if d in (7, 45, 90)]
     for nodes in (1, 5, 20, 200, 5_000):
-        some = [d for d in delays if d in ((7, 45, 90) if nodes < 5_000 else (45,))]
         worlds += [LevelWorld(f"{nodes:,} nodes a run", d, nodes, runs) for d in some]
+    worlds += [LevelWorld("a class of one node a run on average", d, 1, runs, by_chance=True)
+               for d in some]  # fmt: skip
     worlds += [LevelWorld("monthly lumps", d, runs=runs, lump=d) for d in (30, 60)]
     worlds += [LevelWorld("geometric, 70 % known", d, runs=runs, known=0.7) for d in (10, 30)]
     return worlds
+
+
+def _stops(classes: Ints, run: int) -> Ints:
+    return np.where((classes == 3) & (run >= 60), UNKNOWN_RUN, 7)
+
+
+def _never(classes: Ints, _run: int) -> Ints:
+    return np.where(classes == 3, UNKNOWN_RUN, 7)
+
+
+NEVER_COMES = ClassWorld(
+    "10 % never come, others harder from run 30 on", (0.3, 0.3, 0.3, 0.1), (1, 1, 1, 1), _never,
+    runs=240, uncounted=3, harder=1.3, harder_from=30,
+)  # fmt: skip
+"""Waiting for a class that was never seen costs what the level could have learnt meanwhile."""
+
+AT_ONCE = ClassWorld(
+    "first five runs, all known at the next, 60 % covered",
+    (0.6, 0.4), (1, 2), lambda classes, _run: np.ones(len(classes), np.int64),
+    runs=10, harder=2.5,
+)  # fmt: skip
 
 
 def class_worlds() -> list[ClassWorld]:
@@ -89,6 +127,8 @@ def class_worlds() -> list[ClassWorld]:
                    runs=240, uncounted=2),
         ClassWorld("10 % stops coming at run 60, others", easy, (1, 1, 1, 3), _stops,
                    runs=240, uncounted=3, uncounted_from=60),
+        NEVER_COMES,
+        replace(NEVER_COMES, name=f"{NEVER_COMES.name}, 7 declared", declared=7),
         ClassWorld("all known at the next run", (0.6, 0.4), (1, 2), _late(0, 1, 1), runs=40),
         ClassWorld("monthly lumps", (0.6, 0.4), (1, 2), lambda c, t: 30 - t % 30 + 0 * c),
         ClassWorld("7 late, 70 % known", (0.6, 0.4), (1, 2), _late(0, 7, 7), known=0.7),
@@ -103,10 +143,6 @@ def _late(class_: int, its_delay: int, others: int) -> Any:
     return lambda classes, _run: np.where(classes == class_, its_delay, others)
 
 
-def _stops(classes: Ints, run: int) -> Ints:
-    return np.where((classes == 3) & (run >= 60), UNKNOWN_RUN, 7)
-
-
 def measure_levels(world: LevelWorld, rule: LevelRule, seeds: int) -> dict[str, Any]:
     """Return what a rule reached over some lives; where nothing changes over their last half."""
     lives = [play_levels(world, rule, seed) for seed in range(seeds)]
@@ -116,8 +152,8 @@ def measure_levels(world: LevelWorld, rule: LevelRule, seeds: int) -> dict[str, 
     levels = np.array([life.levels[first:] for life in lives])
     row = {
         "world": world.name, "delay": world.delay, "rule": rule,
-        "covered": float(covered.mean()),
-        "quantile": float(np.quantile(covered, 0.05)),
+        "covered": float(np.nanmean(covered)),
+        "quantile": float(np.nanquantile(covered, 0.05)),
         "full": float((levels <= 0).mean()),
         "low": float(np.quantile(levels, 0.05)), "high": float(np.quantile(levels, 0.95)),
         "worst": _worst_stretch(lives, world.delay),
@@ -130,18 +166,60 @@ def measure_levels(world: LevelWorld, rule: LevelRule, seeds: int) -> dict[str, 
 def _worst_stretch(lives: Sequence[Life], first: int) -> float:
     """The lowest coverage of four weeks of daily runs in any life, the first delay left out."""
     window = np.ones(FOUR_WEEKS) / FOUR_WEEKS
-    return float(min(np.convolve(life.covered[first:], window, "valid").min() for life in lives))
+    covered = [np.nan_to_num(life.covered[first:], nan=1.0 - ALPHA) for life in lives]
+    return float(min(np.convolve(of_life, window, "valid").min() for of_life in covered))
 
 
 def measure_classes(world: ClassWorld, settled_now: bool, seeds: int) -> dict[str, Any]:
     """Return coverage by quarter of the life."""
+    return _quarters(world, "now" if settled_now else "before", seeds, settled_now)
+
+
+def measure_short_wait(world: ClassWorld, seeds: int) -> dict[str, Any]:
+    """Return the same where a class that was never seen is waited for no longer than others."""
+    with mock.patch.object(cohort, "MAX_WAIT_RUNS", 0):
+        return _quarters(world, "twice the delay that was seen", seeds, settled_now=True)
+
+
+def _quarters(world: ClassWorld, rule: str, seeds: int, settled_now: bool) -> dict[str, Any]:
     lives = [play_classes(world, seed, settled_now) for seed in range(seeds)]
     covered = np.mean([life.covered for life in lives], axis=0)
     quarters = [float(part.mean()) for part in np.array_split(covered, 4)]
     distance = max(abs(quarter - (1.0 - ALPHA)) for quarter in quarters)
-    row = {"world": world.name, "rule": "now" if settled_now else "before"}
+    row = {"world": world.name, "rule": rule}
     row |= {f"quarter {i}": quarter for i, quarter in enumerate(quarters, 1)}
     return row | {"verdict": "red" if distance > MAX_DISTANCE else "green"}
+
+
+def measure_first_runs(settled_now: bool, seeds: int) -> dict[str, Any]:
+    """Return the level before the fifth run, in runs of which every class is known at the next."""
+    lives = [play_classes(AT_ONCE, seed, settled_now) for seed in range(seeds)]
+    level = float(np.mean([life.levels[4] for life in lives]))
+    row = {"world": AT_ONCE.name, "rule": "now" if settled_now else "before"}
+    moved = min(abs(life.levels[4] - ALPHA) for life in lives)
+    return row | {
+        "level": level,
+        "covered": float(np.mean([life.covered[:5] for life in lives])),
+        "covered then": float(np.mean([life.covered[5:] for life in lives])),
+        "verdict": "green" if moved > 0 else "red",
+    }
+
+
+def measure_keys(guessed: bool, worlds: int) -> dict[str, Any]:
+    """Return the coverage of nodes that choose the best of 50 keys by a u that they compute."""
+    from benchmarks.chosen_keys import CONCENTRATIONS, GUESSED_SEED, simulate
+
+    done = simulate(
+        GUESSED_SEED if guessed else secrets.randbits(128), 50,
+        CONCENTRATIONS["59 %"], worlds=worlds, nodes=200,
+    )  # fmt: skip
+    return {
+        "world": "the best of 50 keys by u",
+        "rule": "before" if guessed else "now",
+        "covered": done.coverage / 100,
+        "others": done.others / 100,
+        "verdict": "red" if abs(done.coverage / 100 - 1 + ALPHA) > MAX_DISTANCE else "green",
+    }
 
 
 def measure_flights(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
@@ -164,9 +242,11 @@ def measure_flights(folder: Path, quick: bool) -> Iterator[dict[str, Any]]:
             ("today", RejudgedRule()),
         ):
             result = summarize(f"{delay} days late, {name}", replay_rule(judged, rule), FOUR_WEEKS)
+            far = abs(result["covered"] - 1.0 + ALPHA) > MAX_DISTANCE
+            bad = far or result["full"] > MAX_FULL_FLIGHTS
             yield {"world": "flights", "delay": delay, "rule": name,
                    "covered": result["covered"], "full": result["full"],
-                   "worst": result["worst_any"]}  # fmt: skip
+                   "worst": result["worst_any"], "verdict": "red" if bad else "green"}  # fmt: skip
 
 
 def measure(quick: bool, flights: Path | None) -> list[dict[str, Any]]:
@@ -182,8 +262,29 @@ def measure(quick: bool, flights: Path | None) -> list[dict[str, Any]]:
         for world in class_worlds()
         for settled in (False, True)
     ]
-    rows = [task() for task in _bar(tasks)]
+    tasks += [lambda w=w: measure_short_wait(w, some) for w in (class_worlds()[1], NEVER_COMES)]
+    both = (True, False)
+    tasks += [lambda b=before: measure_first_runs(not b, some) for before in both]
+    tasks += [lambda b=before: measure_swinging(b, *((2, 250) if quick else (16, 400)))
+              for before in both]  # fmt: skip
+    tasks += [
+        lambda w=which, d=late, b=before: measure_first_class(w, d, b, 2 if quick else 6)
+        for which in ("hard", "easy")
+        for late in ((30,) if quick else (14, 30))
+        for before in both
+    ]
+    tasks += [lambda b=before: measure_keys(b, 10 if quick else 40) for before in both]
+    rows = [_shown(task()) for task in _bar(tasks)]
     return rows + (list(measure_flights(flights, quick)) if flights else [])
+
+
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    """Log a row at once where LATE_CLASSES_LOG names a file: a long measurement can be followed."""
+    log = os.environ.get("LATE_CLASSES_LOG")
+    if log:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(json.dumps(row) + "\n")
+    return row
 
 
 def _bar(tasks: Sequence[Any]) -> Iterable[Any]:
@@ -212,14 +313,14 @@ def print_rows(rows: Sequence[dict[str, Any]]) -> None:
         print(f"\x1b[31m{line}\x1b[0m" if red else line)
 
 
-def draw(quick: bool) -> None:
-    """Draw a life of each rule with classes 60 runs late, and early classes before and now."""
+def draw(quick: bool, rows: Sequence[dict[str, Any]]) -> None:
+    """Draw a life of each rule with classes 60 runs late, early classes, and verdicts."""
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, panels = pyplot.subplots(1, 2, figsize=(11, 4))
+    figure, panels = pyplot.subplots(1, 3, figsize=(16, 4))
     runs = 300 if quick else 600
     world = LevelWorld("nothing changes", 60, runs=runs)
     for rule, colour in zip(RULES, ("C3", "C1", "C0"), strict=True):
@@ -234,12 +335,31 @@ def draw(quick: bool) -> None:
         panels[1].plot(np.arange(len(smooth)) + 5, 100 * smooth, color=colour, label=label)
     panels[1].axhline(90, color="black", linewidth=0.6)
     panels[1].set(title=early.name, xlabel="run", ylabel="covered %, mean of ten runs")
+    _draw_verdicts(panels[2], rows)
     for axes in panels:
         axes.grid(visible=True, alpha=0.3)
         axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(RESULTS / ("late_classes.quick.png" if quick else "late_classes.png"), dpi=110)
     pyplot.close(figure)
+
+
+def _draw_verdicts(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
+    """Draw what verdicts said in lives in which nothing changes, before and now."""
+    judged = [row for row in rows if "total ever broken" in row]
+    bars = [
+        (f"{row['world'].removeprefix('verdicts, ')}: {name}", row["rule"], 100 * row[name])
+        for row in judged
+        for name in ("total ever broken", "of these kept")
+        if name in row
+    ]
+    names = list(dict.fromkeys(name for name, _, _ in bars))
+    for rule, colour, shift in (("before", "C3", 0.2), ("now", "C0", -0.2)):
+        of_rule = [(names.index(name) + shift, width) for name, own, width in bars if own == rule]
+        places, widths = zip(*of_rule, strict=True)
+        axes.barh(places, widths, height=0.4, color=colour, label=rule)
+    axes.set_yticks(range(len(names)), names, fontsize=6)
+    axes.set(title="verdicts where nothing changes", xlabel="% of lives, or of runs below 80 %")
 
 
 def main() -> None:
@@ -254,7 +374,7 @@ def main() -> None:
     else:
         print_rows(rows)
         keep("late_classes", rows, options.quick)
-        draw(options.quick)
+        draw(options.quick, rows)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -33,6 +34,7 @@ class LevelWorld:
 
     known: share of nodes whose class is ever known, after a geometric time of mean `delay` where it
     is below 1. lump: runs between two deliveries of labels, 0 where they come one by one.
+    by_chance: whether a run has a Poisson number of nodes, as one class of a promise per class has.
     """
 
     name: str
@@ -42,6 +44,12 @@ class LevelWorld:
     power: Callable[[float], float] = lambda _time: 1.0
     known: float = 1.0
     lump: int = 0
+    by_chance: bool = False
+
+    @property
+    def comes_whole(self) -> bool:
+        """Whether the classes of a run come all at once, so that it settles with them."""
+        return self.known >= 1.0 and not self.lump
 
 
 @dataclass(slots=True)
@@ -54,10 +62,8 @@ class Life:
 
 def play_levels(world: LevelWorld, rule: LevelRule, seed: int) -> Life:
     """Play a life; p-values and delays are the same under every rule."""
-    rng = np.random.default_rng([seed, world.delay, world.nodes])
-    p_of = [rng.random(world.nodes) ** world.power(t / world.runs) for t in range(world.runs)]
-    known = [_times_known(world, t, rng) for t in range(world.runs)]
-    answered_at = [_answered_at(world, times) for times in known]
+    p_of, known = _draw_life(world, seed)
+    answered_at = _answer_times(world, seed)
     step = min(STEP, 0.5 / (world.delay + 1)) if rule == "capped" else STEP
     level, life = AdaptiveLevel.start(ALPHA, step), Life()
     for t in range(world.runs):
@@ -69,25 +75,48 @@ def play_levels(world: LevelWorld, rule: LevelRule, seed: int) -> Life:
             pairs = zip(answered, p_known, strict=True)
             level = level.after([float(np.mean(p <= life.levels[s])) for s, p in pairs if len(p)])
         life.levels.append(level.level)
-        life.covered.append(float(np.mean(p_of[t] > level.level)))
+        life.covered.append(float(np.mean(p_of[t] > level.level)) if len(p_of[t]) else np.nan)
     return life
 
 
-def _times_known(world: LevelWorld, run: int, rng: np.random.Generator) -> Ints:
+def _draw_life(world: LevelWorld, seed: int) -> tuple[list[Floats], list[Ints]]:
+    """The p-values of each run's nodes, and the runs from which on their classes are known."""
+    rng = np.random.default_rng([seed, world.delay, world.nodes])
+    sizes = [world.nodes] * world.runs
+    if world.by_chance:
+        sizes = [int(size) for size in rng.poisson(world.nodes, world.runs)]
+    p_of = [rng.random(size) ** world.power(t / world.runs) for t, size in enumerate(sizes)]
+    return p_of, [_times_known(world, t, size, rng) for t, size in enumerate(sizes)]
+
+
+def _times_known(world: LevelWorld, run: int, nodes: int, rng: np.random.Generator) -> Ints:
     """The run from which on each class is known [nodes]."""
+    if world.lump:
+        return np.full(nodes, -(-(run + world.delay) // world.lump) * world.lump)
     if world.known >= 1.0:
-        return np.full(world.nodes, run + world.delay)
-    later = rng.geometric(1.0 / world.delay, world.nodes)
-    return np.where(rng.random(world.nodes) < world.known, run + later, UNKNOWN_RUN)
+        return np.full(nodes, run + world.delay)
+    later = rng.geometric(1.0 / world.delay, nodes)
+    return np.where(rng.random(nodes) < world.known, run + later, UNKNOWN_RUN)
 
 
-def _answered_at(world: LevelWorld, times: Ints) -> int:
-    """A run is answered when 95 % of what is ever known is, or with the next delivery."""
-    ever = times[times < UNKNOWN_RUN]
-    if not len(ever):
-        return UNKNOWN_RUN
-    at = int(np.quantile(ever, 0.95, method="inverted_cdf"))
-    return -(-at // world.lump) * world.lump if world.lump else at
+@lru_cache(maxsize=64)
+def _answer_times(world: LevelWorld, seed: int) -> tuple[int, ...]:
+    """Before which run each is answered: where classes don't come at once, by the product's rule.
+
+    The nodes are of one class, so a run waits for nothing but the usual delay.
+    """
+    if world.comes_whole:
+        return tuple(t + world.delay for t in range(world.runs))
+    _, known = _draw_life(world, seed)
+    evaluated = np.array([len(times) for times in known])
+    of_run, times = np.repeat(np.arange(world.runs), evaluated), np.concatenate(known)
+    answered = np.full(world.runs, UNKNOWN_RUN)
+    for now in range(1, world.runs):
+        seen = (of_run < now) & (times <= now)
+        labels = Labels(of_run[seen], np.zeros(int(seen.sum()), np.int64), (times - of_run)[seen])
+        ready = settle_runs(evaluated[:now], labels, np.ones(1)).ready
+        answered[:now][ready & (answered[:now] == UNKNOWN_RUN)] = now
+    return tuple(answered.tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +126,9 @@ class ClassWorld:
     delay(classes, run): after how many runs each class comes [nodes], UNKNOWN_RUN for never.
     uncounted, uncounted_from: a class that is left out of coverage from a run on, since it does not
     become known within the life.
+    harder, harder_from: from a run on, scores of its nodes are taken to this power: they conform
+    less than the calibration nodes of the training.
+    declared: after how many runs classes are known, as the configuration may say.
     wrong, corrected_after: share of nodes whose class is first known as another one, which conforms
     badly (u ** WRONG_POWER), and after how many runs more it is corrected.
     """
@@ -112,6 +144,9 @@ class ClassWorld:
     window: int = 5_000
     uncounted: int | None = None
     uncounted_from: int = 0
+    harder: float = 1.0
+    harder_from: int = 0
+    declared: int | None = None
     wrong: float = 0.0
     corrected_after: int = 30
 
@@ -197,7 +232,7 @@ def _ready(
         return []
     labels = played.labels(now)
     if settled_now:
-        ready = settle_runs(np.full(now, world.nodes), labels, usual).ready
+        ready = settle_runs(np.full(now, world.nodes), labels, usual, world.declared).ready
     else:
         ready, _ = settle_by_age(now, labels)
     return [int(run) for run in np.flatnonzero(ready)]
@@ -212,6 +247,7 @@ def _add_run(
     played: _Played, world: ClassWorld, run: int, calibration: Floats, rng: np.random.Generator
 ) -> None:
     classes, scores = _draw_nodes(world, world.nodes, rng)
+    scores = scores**world.harder if run >= world.harder_from else scores
     played.classes.append(classes)
     played.scores.append(scores)
     played.p_values.append(_p_values(calibration, scores))

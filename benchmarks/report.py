@@ -15,6 +15,8 @@ from benchmarks.report_texts import (
     IN_PER_CENT,
     NAMES,
     NOTES,
+    PART_COLUMNS,
+    PART_TITLES,
     SHARES,
     SUMMARY,
     TITLES,
@@ -30,6 +32,17 @@ def table(rows: list[dict[str, Any]], columns: dict[str, str]) -> str:
     lines = ["| " + " | ".join(columns.values()) + " |", "|" + "---|" * len(columns)]
     lines += ["| " + " | ".join(cell(row.get(name)) for name in columns) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def tables(name: str, rows: list[dict[str, Any]]) -> list[str]:
+    """The table of a benchmark; one for each of its parts where these have columns of their own."""
+    if name not in PART_COLUMNS:
+        return [table(rows, COLUMNS[name])]
+    made = []
+    for part, columns in PART_COLUMNS[name].items():
+        of_part = [row for row in rows if row["part"] == part]
+        made += [f"**{PART_TITLES[part]}**", table(of_part, columns)] if of_part else []
+    return made
 
 
 def cell(value: Any) -> str:
@@ -52,7 +65,7 @@ def in_per_cent(row: dict[str, Any]) -> dict[str, Any]:
 def section(name: str, body: dict[str, Any]) -> str:
     machine = body["machine"]
     rows = [in_per_cent(row) for row in body["rows"]] if name in IN_PER_CENT else body["rows"]
-    parts = [f"## {TITLES[name]}", NOTES[name], table(rows, COLUMNS[name])]
+    parts = [f"## {TITLES[name]}", NOTES[name], *tables(name, rows)]
     if body.get("summary"):
         parts.append(table([in_per_cent(row) for row in body["summary"]], SUMMARY))
     if body.get("note"):

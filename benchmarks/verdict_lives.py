@@ -20,7 +20,8 @@ from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
 from ringfence.connector.store.thresholds.strata import StratumCounts
 from ringfence.jobs.scoring.calibration.settled_runs import UsualLabels, find_settled
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
-from ringfence.models.calibration.cohort import Labels, SettledRuns, settle_runs
+from ringfence.models.calibration.cohort import Labels, settle_runs
+from ringfence.models.calibration.settled_by_age import settle_by_age
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -35,6 +36,8 @@ class World:
     """A life: how it calibrates, how many runs late classes come, nodes per run, how many runs.
 
     early: a hard class of a tenth of the nodes is known at the next run, the others `delay` later.
+    easy_first: the others are known at the next run, and the hard class `delay` later.
+    by_age: runs settle by one delay for all classes, as they did before.
     drop_at, drop_to: from that run on a fixed level covers so much; None where nothing changes.
     """
 
@@ -43,13 +46,20 @@ class World:
     nodes: int
     runs: int = 400
     early: bool = False
+    easy_first: bool = False
+    by_age: bool = False
     drop_at: int | None = None
     drop_to: float = 0.85
     trained: int = TRAINED
 
     @property
+    def divided(self) -> bool:
+        """Whether classes come at different times."""
+        return self.early or self.easy_first
+
+    @property
     def name(self) -> str:
-        classes = ", early class" if self.early else ""
+        classes = ", early class" if self.early else ", easy first" if self.easy_first else ""
         return f"{self.mode}, D = {self.delay}, {self.nodes} a run{classes}"
 
 
@@ -124,7 +134,7 @@ def play(world: World, seed: int) -> Played:
     level = AdaptiveLevel.start(ALPHA, STEP)
     adapts, lives = world.mode in {"then", "today"}, world.mode != "frozen"
     for t in range(world.runs):
-        settled = _settled(played, t).ready if world.early else np.arange(t) + world.delay <= t
+        settled = _settled(played, t) if world.divided else np.arange(t) + world.delay <= t
         fresh = [s for s in range(t) if settled[s] and s not in answers]
         answers |= set(fresh)
         known_p = [p_values[s][played.known[s] <= t] for s in fresh]
@@ -142,7 +152,8 @@ def play(world: World, seed: int) -> Played:
         )
         p = (1 + np.searchsorted(calibration, own, side="right")) / (len(calibration) + 1)
         used = level.level if adapts else ALPHA
-        late = np.where((classes == 0) & world.early, 1, world.delay)
+        at_once = (classes == 0) if world.early else (classes > 0) & world.easy_first
+        late = np.where(at_once, 1, world.delay)
         scores.append(own)
         p_values.append(p)
         levels.append(used)
@@ -160,7 +171,8 @@ def play(world: World, seed: int) -> Played:
     return played
 
 
-def _settled(played: Played, now: int) -> SettledRuns:
+def _settled(played: Played, now: int) -> NDArray[np.bool_]:
+    """Which runs are settled, by the functions that scoring uses."""
     masks = [known <= now for known in played.known[:now]]
     labels = Labels(
         np.repeat(np.arange(now), [int(mask.sum()) for mask in masks]),
@@ -174,13 +186,15 @@ def _settled(played: Played, now: int) -> SettledRuns:
             ]
         ),
     )
+    if played.world.by_age:
+        return settle_by_age(now, labels)[0]
     usual = SHARES * played.world.trained
-    return settle_runs(np.full(now, played.world.nodes), labels, usual)
+    return settle_runs(np.full(now, played.world.nodes), labels, usual).ready
 
 
 def _draw(world: World, nodes: int, rng: np.random.Generator, changed: bool) -> tuple[Ints, Floats]:
     """Classes and scores of some nodes; after a change they conform less."""
     classes = rng.choice(len(SHARES), nodes, p=SHARES)
-    powers = POWERS[classes] if world.early else np.ones(nodes)
+    powers = POWERS[classes] if world.divided else np.ones(nodes)
     harder = math.log(ALPHA) / math.log(1.0 - world.drop_to) if changed else 1.0
     return classes, rng.random(nodes) ** (powers * harder)

@@ -10,7 +10,7 @@ answers for the level, once it is *settled*:
 2. otherwise when it is as old as classes usually take (the *usual delay*), some are known, and no
    class is clearly short of its usual share among the known nodes of the runs of that age;
 3. at the latest at twice the usual delay, with what is known by then. While a class that is usual
-   has never been seen, that is at the latest after 90 runs, or twice the declared delay.
+   has never been seen, that is after 90 runs, or after twice the declared delay where there is one.
 
 The usual delay is measured per class (`settled_age`), on runs that are old enough to show it: of a
 young run only early classes can be known, so that it would always look settled. It is the smallest
@@ -188,14 +188,14 @@ class _Waits:
         """Return the waits; `trained` are the shares that a late class had before it was late."""
         seen = delays < NEVER
         if not seen.any():
-            return cls(0, None, max(MAX_WAIT_RUNS, 2 * (declared or 0)), usual, ())
+            return cls(0, None, 2 * declared if declared else MAX_WAIT_RUNS, usual, ())
         longest = max(MAX_WAIT_RUNS, 2 * (declared or 0), 2 * _delay_of(delays, usual, 0.5))
         waited_for = seen & (delays <= longest)
         delay = _delay_of(delays[waited_for], usual[waited_for], 1.0 - MAX_MISSING_SHARE)
         never_seen = float(usual[~seen].sum()) > MAX_MISSING_SHARE
         if never_seen and declared is not None:
             delay = max(delay, declared)
-        limit = max(2 * delay, longest if never_seen else 0)
+        limit = max(2 * delay, longest if never_seen and declared is None else 0)
         left_out = np.flatnonzero(seen & ~waited_for & (trained > MAX_MISSING_SHARE))
         early_until = limit if never_seen else delay
         return cls(early_until, max(1, delay), max(2, limit), usual, tuple(left_out.tolist()))

@@ -169,6 +169,16 @@ def test_a_declared_delay_says_how_long_a_class_that_was_never_seen_may_take():
     assert life.ready(151, declared=120) == [0, 1]
 
 
+def test_a_declared_delay_ends_the_wait_for_a_class_that_never_comes():
+    life = Life([0.5, 0.5, 0.0], [7, 7, 7], known=0.9)
+    usual = [0.4, 0.4, 0.2]
+    assert life.settle(19, usual=usual, declared=10).limit == 20
+    assert life.ready(19, usual=usual, declared=10) == []
+    assert life.ready(20, usual=usual, declared=10) == [0]
+    assert max(life.ready(40, usual=usual, declared=10)) == 33  # it is not usual any more
+    assert life.ready(40, usual=usual) == []  # undeclared: 90 runs
+
+
 def test_labels_that_come_once_a_month_settle_all_runs_before():
     life = Life([0.5, 0.5], [lambda run: 30 - run % 30] * 2)
     assert life.ready(29) == []
