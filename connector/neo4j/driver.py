@@ -13,6 +13,7 @@ from ringfence.connector.neo4j.access.address import check_uri, no_answer
 from ringfence.connector.neo4j.access.databases import IDENTITY, DatabaseIdentity, require_database
 from ringfence.connector.neo4j.access.driver_log import use_plain_words
 from ringfence.connector.neo4j.access.login import Login
+from ringfence.connector.neo4j.access.rights import Rights, missing_grant, read_rights
 from ringfence.connector.neo4j.bolt import (
     READ_ACCESS,
     WRITE_ACCESS,
@@ -86,6 +87,11 @@ class Graph:
         except GraphError:
             return None
         return DatabaseIdentity(row["id"], row["name"])
+
+    @cached_property
+    def rights(self) -> Rights:
+        """What the server says that the user may do; asked once per connection."""
+        return read_rights(self.read)
 
     def read(self, query: str, **parameters: Any) -> list[Record]:
         """Return all rows of a reading query."""
@@ -283,11 +289,7 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
             next_step="ringfence doctor   (lists the databases that the user may see)",
         )
     if "Security.Forbidden" in code:
-        return GraphError(
-            found=f"Neo4j refused a statement ({code}): the user has no right to it",
-            needed="the rights that docs/operations.md lists",
-            next_step="grant them as an administrator of Neo4j, then: ringfence doctor",
-        )
+        return _forbidden(code, missing_grant(error.message or ""))
     if _took_too_long(error):
         return ServerError(
             found="Neo4j ended a write that took longer than the run's lease",
@@ -299,6 +301,21 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
         return GraphError(found=f"Neo4j refused a statement ({code})")
     message = next(iter((error.message or "").splitlines()), "")[:MAX_MESSAGE_CHARS]
     return GraphError(found=f"Neo4j refused a statement ({code}): {message}")
+
+
+def _forbidden(code: str, grant: str) -> GraphError:
+    found = f"Neo4j refused a statement ({code}): the user has no right to it"
+    if not grant:
+        return GraphError(
+            found=found,
+            needed="the rights that docs/operations.md lists",
+            next_step="grant them as an administrator of Neo4j, then: ringfence doctor",
+        )
+    return GraphError(
+        found=found,
+        needed="the right that is missing, from an administrator of Neo4j (docs/operations.md)",
+        next_step=f"{grant} TO <a role of the user>; then: ringfence doctor",
+    )
 
 
 def _took_too_long(error: Neo4jError) -> bool:

@@ -11,6 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, make_url, text
 from sqlalchemy.exc import ArgumentError, InternalError, NoSuchModuleError, OperationalError
 
 from ringfence.connector.errors import ConfigError, StoreError
+from ringfence.connector.extras import repair_command
 from ringfence.connector.store.dialects import DIALECTS, Dialect
 
 URLS = " or ".join(dialect.example_url for dialect in DIALECTS.values())
@@ -145,4 +146,11 @@ def _create_engine(address: URL, dialect: Dialect) -> Engine:
             found=f"the driver for [audit] url is not installed ({error.name})",
             needed=dialect.driver,
             next_step=f"pip install 'ringfence[{dialect.extra}]'",
+        ) from None
+    except ImportError as error:  # psycopg without the library that it calls
+        reason = (str(error).splitlines() or [""])[0]
+        raise ConfigError(
+            found=f"the driver for [audit] url is installed, but can't be imported ({reason})",
+            needed=dialect.driver,
+            next_step=repair_command(dialect.extra),
         ) from None

@@ -240,7 +240,8 @@ def _record_classes(workspace: Workspace, writer: Writer, progress: Progress) ->
     classes = class_names(workspace.store, workspace.project)
     labelled_at = workspace.settings.graph.labelled_at
     blocks = _ask_by_key(workspace) if labelled_at is None else _ask_since(workspace, labelled_at)
-    mark = None if labelled_at is None else watermark.horizon(workspace.graph).watermark_ns
+    unseen = workspace.settings.engine.unseen_transaction_seconds
+    mark = None if labelled_at is None else watermark.horizon(workspace.graph, unseen).watermark_ns
     new = changed = asked = 0
     for block, nodes in blocks:
         known = _classes_of(workspace, block, nodes)

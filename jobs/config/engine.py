@@ -61,6 +61,13 @@ class EngineSettings(Section):
         description="How far behind the watermark each run reads again, for clients that stamp "
         "`created_at` with their own clocks; what is known already is dropped by key.",
     )
+    unseen_transaction_seconds: float = Field(
+        300.0,
+        ge=0,
+        description="How far the watermark stays behind the server's clock where the user may not "
+        "see the open transactions of others: longer than any write transaction there stays open. "
+        "What is newer is read in every run, and dropped by key where it is known.",
+    )
     check_nodes: int = Field(
         1_000,
         ge=0,

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.extras import require_extra
+from ringfence.connector.extras import require_imports
 from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.explained_node import ExplainedNode
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, Reason, Reasons
@@ -57,7 +57,7 @@ def attribute(node: ExplainedNode, method: str, graph: str, deadline: Deadline) 
     network = typed_network(node.model)
     if network is not None and (is_trees(network.name) or is_blend(network.name)):
         _refuse_trees(method, network.name)
-    require_extra("train", f"to run {method}, which is PyG's")
+    require_imports("train", f"to run {method}, which is PyG's")
     try:
         if network is None:
             weights, columns = _ask_plain(node, method, deadline)

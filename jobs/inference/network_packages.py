@@ -6,7 +6,7 @@ torch, which the extra `train` brings.
 
 from __future__ import annotations
 
-from ringfence.connector.extras import require_extra
+from ringfence.connector.extras import require_imports
 from ringfence.models.networks.registry import has_layers, is_blend, is_trees
 
 __all__ = ["require_network_packages"]
@@ -19,4 +19,4 @@ def require_network_packages(network: str) -> None:
     >>> require_network_packages("blend")
     """
     if not (is_trees(network) or is_blend(network) or has_layers(network)):
-        require_extra("train", f"to run {network}, which is no network of ringfence's own")
+        require_imports("train", f"to run {network}, which is no network of ringfence's own")

@@ -87,6 +87,7 @@ class Workspace:
             engine.overlap_seconds,
             progress,
             check_nodes=engine.check_nodes,
+            unseen_seconds=engine.unseen_transaction_seconds,
             first_seen=lambda keys: find_first_seen(self.store, self.project, keys),
             writer=describe_actor(),
         )

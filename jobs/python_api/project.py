@@ -11,7 +11,7 @@ import pandas as pd
 
 from ringfence.connector.cores import wait_passively
 from ringfence.connector.errors import ConfigError, RingfenceError
-from ringfence.connector.extras import require_extra
+from ringfence.connector.extras import require_imports
 from ringfence.connector.keys import typed_candidates
 from ringfence.connector.store import coverage, migrate
 from ringfence.connector.store.queries.nodes import find_prediction
@@ -84,7 +84,7 @@ class Project:
         `new_seed_key` gives it another seed key, where that of the versions so far is lost or known
         to others.
         """
-        require_extra("train", "to train a model")
+        require_imports("train", "to train a model")
         from ringfence.jobs.training.train import run_training
 
         with open_workspace(self.settings) as workspace:
@@ -224,7 +224,7 @@ class Project:
         once there is a model, `train_mask`, `val_mask` and `calibration_mask`. With several labels
         `x` is encoded as the model in use does it. All of it is a copy.
         """
-        require_extra("train", "to give the graph as PyG's Data")
+        require_imports("train", "to give the graph as PyG's Data")
         from ringfence.jobs.training.pyg_data import load_pyg
 
         with open_workspace(self.settings) as workspace:

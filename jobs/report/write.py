@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.extras import require_extra
+from ringfence.connector.extras import require_imports
 from ringfence.connector.store import migrate
 from ringfence.connector.store.queries.period import count_period
 from ringfence.connector.store.queries.project import ProjectQueries
@@ -51,7 +51,7 @@ def run_report(
             needed=f"some of {', '.join(FORMATS)}",
         )
     if "parquet" in formats:
-        require_extra("parquet", "to write Parquet files")
+        require_imports("parquet", "to write Parquet files")
     with open_audit(settings) as store:
         migrate.require_sql(store)
         queries, counted = _of_period(ProjectQueries(store, settings.project), period)

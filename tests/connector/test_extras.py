@@ -1,6 +1,7 @@
 """Extras are those of pyproject.toml, and a missing package is said with what to type."""
 
 import re
+import sys
 import tomllib
 from pathlib import Path
 
@@ -8,7 +9,14 @@ import pytest
 
 from ringfence.connector import extras
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.extras import EXTRAS, missing_packages, require_extra
+from ringfence.connector.extras import (
+    EXTRAS,
+    BrokenPackage,
+    broken_packages,
+    missing_packages,
+    require_extra,
+    require_imports,
+)
 
 PROJECT = tomllib.loads(
     (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
@@ -59,6 +67,41 @@ def test_a_half_installed_extra_names_what_is_missing(monkeypatch):
     without(monkeypatch, "torch_geometric")
     with pytest.raises(ConfigError, match=r"^torch-geometric is not installed"):
         require_extra("train", "to train a model")
+
+
+@pytest.fixture
+def half_installed(tmp_path, monkeypatch):
+    """A package of an extra that is there, and whose import fails as one without its library."""
+    package = tmp_path / "half_of_it"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise OSError('libhalf.so.1: cannot open\\nmore')\n")
+    (tmp_path / "whole_of_it.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.delitem(sys.modules, "whole_of_it", raising=False)
+    monkeypatch.setitem(EXTRAS, "half", {"whole_of_it": "whole-of-it", "half_of_it": "half-of-it"})
+
+
+def test_a_package_that_fails_while_it_is_imported_is_said_as_such(half_installed):
+    require_extra("half", "to test")  # the control: it is there
+    with pytest.raises(ConfigError) as refused:
+        require_imports("half", "to test")
+    assert str(refused.value) == (
+        "half-of-it is installed, but can't be imported (OSError: libhalf.so.1: cannot open)\n"
+        'needed: a whole installation of the extra "half", to test\n'
+        "next:   pip install --force-reinstall 'ringfence[half]'"
+    )
+
+
+def test_doctor_can_tell_without_importing_it_here(half_installed):
+    (broken,) = broken_packages(["half"])
+    assert broken == BrokenPackage("half", "half-of-it", "OSError: libhalf.so.1: cannot open")
+    assert "whole_of_it" not in sys.modules
+
+
+def test_nothing_is_broken_where_everything_is_imported_or_missing(monkeypatch):
+    monkeypatch.setitem(EXTRAS, "none", {"no_such_package": "no-such-package", "sys": "sys"})
+    assert broken_packages(["none"]) == []
 
 
 def test_a_package_whose_parent_is_missing_is_missing():

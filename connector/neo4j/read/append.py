@@ -32,7 +32,7 @@ Rows = NDArray[np.int64]
 
 def append_new(reader: GraphReader, mirror: Mirror) -> SyncResult:
     """Read nodes first: a relationship whose node is committed in between waits in the mirror."""
-    end = horizon(reader.graph)
+    end = horizon(reader.graph, reader.unseen_seconds)
     from_ns, since = mirror.watermark_ns or 0, reader.next_since_ns(mirror)
     mirror.advance()
     first, edges = mirror.size, mirror.edge_count

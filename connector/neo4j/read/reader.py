@@ -18,6 +18,7 @@ from ringfence.connector.mirror.blocks import AnyBlock
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.read.nodes import LabelReader
 from ringfence.connector.neo4j.read.relations import RelationReader
+from ringfence.connector.neo4j.read.watermark import UNSEEN_SECONDS
 from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.times import NANOSECONDS
 
@@ -64,8 +65,9 @@ class GraphReader:
     """Where and how to read: the graph, its mapping, the block size and the overlap.
 
     A first read is saved every `part_seconds`, so that one that dies need not begin anew. Each
-    later one compares `check_nodes` nodes with the graph. `first_seen` queries the audit store.
-    `writer` names this process to others that find the mirror's files in use.
+    later one compares `check_nodes` nodes with the graph. The watermark stays `unseen_seconds`
+    behind the clock where the list of open transactions may be short. `first_seen` queries the
+    audit store. `writer` names this process to others that find the mirror's files in use.
     """
 
     graph: Graph
@@ -76,6 +78,7 @@ class GraphReader:
     progress: Progress = no_progress
     part_seconds: float = 10.0
     check_nodes: int = 0
+    unseen_seconds: float = UNSEEN_SECONDS
     first_seen: FirstSeen = field(default=lambda _keys: {})
     writer: str = field(default_factory=lambda: f"process {os.getpid()}")
     is_first: bool = field(default=False, init=False)

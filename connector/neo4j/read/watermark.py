@@ -3,7 +3,8 @@
 A transaction stamps `created_at` now and commits later, so a plain "newer than the newest I saw"
 loses nodes. The server's clock is read first, then the start of the oldest open transaction; the
 next watermark is the smaller of the two. Every read goes back by an overlap besides, for clients
-that stamp with clocks of their own.
+that stamp with clocks of their own. A user without the right sees their own transactions alone, and
+the list does not say that it is short: the watermark then stays behind the clock by a set time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from ringfence.connector.neo4j.times import VALUE_TYPE
 from ringfence.connector.times import NANOSECONDS
 
 LONG_OPEN_SECONDS = 60
+UNSEEN_SECONDS = 300.0  # [engine] unseen_transaction_seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,24 +38,32 @@ OPEN_TRANSACTIONS = (
 NANOSECONDS_PER_MS = 1_000_000
 
 
-def horizon(graph: Graph) -> Horizon:
+def horizon(graph: Graph, unseen_seconds: float = UNSEEN_SECONDS) -> Horizon:
     """Read the server's clock, then the oldest open transaction; the order matters.
 
     The querying transaction is open itself, but began after the clock was read. In a cluster the
-    leader is queried, where all is written: a follower's clock may be ahead of its data.
+    leader is queried, where all is written: a follower's clock may be ahead of its data. Where the
+    list may be short, the watermark is `unseen_seconds` behind the clock at least.
     """
     server_ns = int(graph.read_newest(CLOCK)[0]["ns"])
     try:
         oldest_ms = graph.read_newest(OPEN_TRANSACTIONS)[0]["oldest_ms"]
     except GraphError:
-        return Horizon(
-            server_ns, "may not SHOW TRANSACTIONS: the overlap alone guards late commits"
-        )
-    if oldest_ms is None or (start_ns := oldest_ms * NANOSECONDS_PER_MS) >= server_ns:
-        return Horizon(server_ns, "")
+        return _behind(server_ns, server_ns, unseen_seconds)
+    start_ns = server_ns if oldest_ms is None else min(oldest_ms * NANOSECONDS_PER_MS, server_ns)
+    if not graph.rights.sees_all_transactions(graph.database):
+        return _behind(server_ns, start_ns, unseen_seconds)
     held = (server_ns - start_ns) / NANOSECONDS
     long = f"a transaction open for {held:.0f} s holds the watermark back"
     return Horizon(start_ns, long if held > LONG_OPEN_SECONDS else "")
+
+
+def _behind(server_ns: int, start_ns: int, unseen_seconds: float) -> Horizon:
+    return Horizon(
+        min(start_ns, server_ns - int(unseen_seconds * NANOSECONDS)),
+        "open transactions of other users may not be listed: the watermark stays "
+        f"{unseen_seconds:g} s behind the server's clock ([engine] unseen_transaction_seconds)",
+    )
 
 
 def count_nodes(graph: Graph, mapping: GraphMapping) -> int:

@@ -81,7 +81,7 @@ def _fill_with_width(reader: GraphReader, identity: str, counts: Counts) -> tupl
 def _fill_mirror(reader: GraphReader, mirror: Mirror, counts: Counts) -> str:
     """What arrives during this read is left to the next one."""
     reader.sign(mirror)
-    end = horizon(reader.graph)
+    end = horizon(reader.graph, reader.unseen_seconds)
     mirror.watermark_ns = end.watermark_ns
     mirror.first_read.at_targets = choose_anchors(reader.mapping, counts)
     before = open_accounts(reader, mirror)

@@ -19,6 +19,7 @@ from ringfence.jobs.setup.checks.nodes import (
     check_key,
     check_times,
 )
+from ringfence.jobs.setup.checks.rights import check_rights
 from ringfence.jobs.setup.finding import Finding, attempt, not_yet
 
 LABELS_NAMED = 10
@@ -73,6 +74,7 @@ def check_graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
         yield not_yet("the graph has none of ringfence's constraints", "ringfence migrate")
     else:
         yield attempt("the graph has ringfence's constraints", lambda: require_graph(graph))
+    yield from check_rights(graph, settings)
     mapping = settings.mapping()
     label = mapping.classified.label
     counts = count_labels(graph)

@@ -97,9 +97,9 @@ def compare(
         with open_audit(settings) as store:
             report = stored_report(store, settings.project, version, against)
     else:
-        from ringfence.connector.extras import require_extra
+        from ringfence.connector.extras import require_imports
 
-        require_extra("train", "to compare versions with boosted trees")
+        require_imports("train", "to compare versions with boosted trees")
         with open_with_progress(config or context.obj, "comparing") as (workspace, progress):
             from ringfence.jobs.training.comparison import run_comparison
 

@@ -38,10 +38,10 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a new model version: a candidate, until `promote` takes it into use."""
-    from ringfence.connector.extras import require_extra
+    from ringfence.connector.extras import require_imports
 
     _require_reason(promote, reason)
-    require_extra("train", "to train a model")
+    require_imports("train", "to train a model")
     if like is not None:
         _repeat(like, promote or new_seed_key, config, as_json)
         return

@@ -17,10 +17,10 @@ def mcp(
     ] = False,
 ) -> None:
     """Answer an agent's questions on stdin and stdout until it closes them; nothing is written."""
-    from ringfence.connector.extras import require_extra
+    from ringfence.connector.extras import require_imports
     from ringfence.jobs.config.load import load
 
-    require_extra("mcp", "to answer agents")
+    require_imports("mcp", "to answer agents")
     settings = load(config)
     if as_json:
         print_json(_entry(config))

@@ -20,8 +20,11 @@ def serve(
     as_json: AsJson = False,
 ) -> None:
     """Open the dashboard in a browser on this machine, until Ctrl-C ends it."""
+    from ringfence.connector.extras import require_imports
     from ringfence.jobs.config.load import load
     from ringfence.jobs.dashboard.server import changed, run_server
+
+    require_imports("serve", "to show the dashboard")
 
     def print_address(url: str) -> None:
         print_report({"url": url}, as_json, print_url)

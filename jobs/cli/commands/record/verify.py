@@ -31,6 +31,10 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check that everything on record is still what was decided (exit 4: something is not)."""
+    if second_client:
+        from ringfence.connector.extras import require_imports
+
+        require_imports("py2neo", "for the second client")
     with open_with_progress(config, "verifying") as (workspace, _):
         from ringfence.jobs.integrity.verify import run_verification
 

@@ -72,11 +72,13 @@ def demo(
         raise typer.BadParameter("the story has its own batches", param_hint="--arriving")
     usual = Path(".ringfence") / ("story" if story else "demo")
     folder = config.parent if config is not None else folder or usual
-    from ringfence.connector.extras import require_extra
+    from ringfence.connector.extras import require_imports
     from ringfence.jobs.dashboard.server import somebody_watches
 
-    require_extra("train", "to train the demo's model")
+    require_imports("train", "to train the demo's model")
     stay_open = not as_json and somebody_watches() if serve is None else serve
+    if stay_open:
+        require_imports("serve", "to show the dashboard")
     with silence() if as_json else nullcontext():
         report: Any
         if story:

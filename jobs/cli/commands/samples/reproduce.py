@@ -52,10 +52,10 @@ def reproduce(
     as_json: AsJson = False,
 ) -> None:
     """Remake the paper's Table 1 and figures with the code that production uses."""
-    from ringfence.connector.extras import require_extra
+    from ringfence.connector.extras import require_imports
     from ringfence.jobs.cli.progress import show_progress
 
-    require_extra("train", "to train the paper's networks")
+    require_imports("train", "to train the paper's networks")
     from ringfence.jobs.reproduce.reproduction import Wanted, run_reproduction
 
     if seed is None:

@@ -100,8 +100,11 @@ def test_without_the_cap_the_late_commit_would_have_been_skipped(graph, reader, 
     """The negative control of the test before: the watermark at the server's clock alone."""
     from ringfence.connector.neo4j.read.watermark import CLOCK, Horizon
 
+    def uncapped(graph, _):
+        return Horizon(int(graph.read(CLOCK)[0]["ns"]), "")
+
     for module in (append, whole):
-        monkeypatch.setattr(module, "horizon", lambda g: Horizon(int(g.read(CLOCK)[0]["ns"]), ""))
+        monkeypatch.setattr(module, "horizon", uncapped)
     monkeypatch.setattr(sync, "settle_accounts", lambda *_: Difference())
     things(graph, 1)
     read(reader)
