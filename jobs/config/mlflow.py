@@ -1,4 +1,4 @@
-"""`[tracking]`: an MLflow server that gets every training."""
+"""`[tracking]`: an MLflow server that gets every training, and which version is in use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ringfence.jobs.config.section import Section
 
 
 class TrackingSettings(Section):
-    """An MLflow server that gets parameters, curves and files of every training."""
+    """An MLflow server: every training's parameters, curves and files; which version is in use."""
 
     uri: str | None = Field(
         None,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from ringfence.connector import fault_points
@@ -29,6 +29,7 @@ from ringfence.connector.store.lifecycle.activations import (
 )
 from ringfence.connector.store.models import class_names, manifest_of
 from ringfence.jobs.inference.cache_state import remove_caches
+from ringfence.jobs.lifecycle.mlflow_registry import set_aliases
 from ringfence.jobs.lifecycle.versions import choose_version
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.mapping_digest import require_mapping
@@ -51,7 +52,7 @@ class PromotionReport:
 
     `changed` is false where the version was in use already; `differences` says in what the version
     is not like the one before it, `corrected` counts its calibration nodes that now have another
-    class than at its training.
+    class than at its training. `tracking` says what MLflow's registry was told, if there is one.
     """
 
     version: str
@@ -61,6 +62,7 @@ class PromotionReport:
     changed: bool
     differences: tuple[str, ...]
     corrected: int
+    tracking: str | None = None
 
 
 def run_promotion(
@@ -78,7 +80,7 @@ def run_promotion(
             workspace, session, find_version(workspace, version), "promoted", reason
         )
 
-    return in_session(workspace, progress, wait_seconds, promote)
+    return _tell_registry(workspace, in_session(workspace, progress, wait_seconds, promote))
 
 
 def run_rollback(
@@ -100,7 +102,12 @@ def run_rollback(
             )
         return _take_into_use(workspace, session, before, "rolled back", reason)
 
-    return in_session(workspace, progress, wait_seconds, roll_back)
+    return _tell_registry(workspace, in_session(workspace, progress, wait_seconds, roll_back))
+
+
+def _tell_registry(workspace: Workspace, done: PromotionReport) -> PromotionReport:
+    """Set MLflow's aliases once the change is on record and the lease is given back."""
+    return replace(done, tracking=set_aliases(workspace)) if done.changed else done
 
 
 def find_version(workspace: Workspace, text: str) -> str:

@@ -11,29 +11,35 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from ringfence import __version__
+from ringfence.jobs.telemetry.span_attributes import (
+    SERVICE,
+    resource_attributes,
+    root_attributes,
+    step_attributes,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ringfence.jobs.config.settings import Settings
     from ringfence.jobs.config.telemetry import TelemetrySettings
     from ringfence.jobs.telemetry.traced_run import TracedRun
 
-SERVICE = "ringfence"
 NOT_INSTALLED = "the extra is not installed: pip install 'ringfence[telemetry]'"
 
 
-def send_trace(run: TracedRun, telemetry: TelemetrySettings) -> str | None:
+def send_trace(run: TracedRun, settings: Settings) -> str | None:
     """Send the trace of a run that has ended; return why it was not delivered, or None."""
     try:
-        spans = _spans(run)
-        return _export(spans, telemetry)
+        spans = _spans(run, settings)
+        return _export(spans, settings.telemetry)
     except ModuleNotFoundError:
         return NOT_INSTALLED
     except Exception as error:  # noqa: BLE001 - whatever a receiver does, the run is done
         return type(error).__name__
 
 
-def _spans(run: TracedRun) -> list[Any]:
+def _spans(run: TracedRun, settings: Settings) -> list[Any]:
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -49,20 +55,23 @@ def _spans(run: TracedRun) -> list[Any]:
 
     kept = InMemorySpanExporter()
     provider = TracerProvider(
-        resource=Resource.create({"service.name": SERVICE, "service.version": __version__}),
+        resource=Resource.create(resource_attributes(run)),
         id_generator=OwnTraceId(),
         shutdown_on_exit=False,
     )
     provider.add_span_processor(SimpleSpanProcessor(kept))
     tracer = provider.get_tracer(SERVICE, __version__)
-    facts = {f"ringfence.{name}": value for name, value in run.facts.items()}
-    names = {"ringfence.project": run.project, "ringfence.verb": run.verb}
-    root = tracer.start_span(f"ringfence {run.verb}", start_time=run.start_ns, attributes=names)
+    root = tracer.start_span(f"ringfence {run.verb}", start_time=run.start_ns)
     inside = set_span_in_context(root)
     for step in run.steps:
-        span = tracer.start_span(step.name, context=inside, start_time=step.start_ns)
+        span = tracer.start_span(
+            step.name,
+            context=inside,
+            start_time=step.start_ns,
+            attributes=step_attributes(step.name, settings),
+        )
         span.end(end_time=step.end_ns)
-    root.set_attributes(facts)
+    root.set_attributes(root_attributes(run))
     if run.error:
         root.set_status(Status(StatusCode.ERROR, run.error))
     root.end(end_time=run.end_ns)

@@ -138,7 +138,7 @@ def _end(run: TracedRun, workspace: OpenProject) -> None:
     if telemetry.traces:
         from ringfence.jobs.telemetry.otlp import send_trace
 
-        if reason := send_trace(run, telemetry):
+        if reason := send_trace(run, workspace.settings):
             log_run_event(logging.WARNING, "trace not delivered", **_names(run), words=reason)
 
 

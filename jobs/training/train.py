@@ -26,6 +26,8 @@ from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.inference.cache_state import remove_caches
 from ringfence.jobs.lifecycle.comparison import HoldoutReport, holdout_report
 from ringfence.jobs.lifecycle.graph_benefit import GraphBenefit
+from ringfence.jobs.lifecycle.mlflow_registry import set_aliases
+from ringfence.jobs.lifecycle.mlflow_run import track_training
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import WARM_START_KEY
@@ -54,7 +56,6 @@ from ringfence.jobs.training.fit import NaiveCalibration, calibrate_naively
 from ringfence.jobs.training.fitted import FittedNetwork
 from ringfence.jobs.training.graph_check import check_graph_benefit
 from ringfence.jobs.training.immature_runs import calibrate_settled
-from ringfence.jobs.training.mlflow_run import track_training
 from ringfence.jobs.training.score_choice import (
     TrainedPromise,
     check_promise,
@@ -184,6 +185,9 @@ class FreshModel:
     def report(self, state: str, before: str | None, compared: Compared) -> TrainReport:
         """Return what the training did, and track it; `before` is the active model's manifest."""
         tracked = track_training(self.workspace, self.version, json.loads(self.manifest))
+        sentences = [] if tracked is None else [tracked.sentence]
+        if tracked is not None and tracked.run_id is not None:
+            sentences.append(set_aliases(self.workspace) or "")
         changes = (
             describe_changes(self.workspace.settings.conformal, json.loads(before), self.terms)
             if before
@@ -192,7 +196,7 @@ class FreshModel:
         return replace(
             self.trained,
             state=state,
-            tracking=None if tracked is None else tracked.sentence,
+            tracking="; ".join(filter(None, sentences)) or None,
             comparison=compared[0],
             not_compared=compared[1],
             differences=tuple(changes),

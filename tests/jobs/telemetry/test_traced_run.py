@@ -12,11 +12,17 @@ from types import SimpleNamespace
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.semconv.attributes import db_attributes as db
+from opentelemetry.semconv.attributes import error_attributes as error
+from opentelemetry.semconv.attributes import server_attributes as server
+from opentelemetry.semconv.attributes import service_attributes as service
 
+import ringfence
 from ringfence.jobs.config.settings import TelemetrySettings
 from ringfence.jobs.telemetry import otlp
 from ringfence.jobs.telemetry.log_lines import LOGGER_NAMES, JsonLine, TextLine
 from ringfence.jobs.telemetry.run_id import current_run_id, run_scope
+from ringfence.jobs.telemetry.span_attributes import REPLACED, step_attributes
 from ringfence.jobs.telemetry.stopwatch import Stopwatch
 from ringfence.jobs.telemetry.traced_run import traced
 
@@ -28,11 +34,17 @@ class Report:
     seq: int
     evaluated: int
     words: str
+    version: str = "v-1"
 
 
 def workspace_with(**telemetry):
     given = {"timeout_seconds": 60.0} | telemetry
-    settings = SimpleNamespace(project="cards", telemetry=TelemetrySettings(**given))
+    settings = SimpleNamespace(
+        project="cards",
+        telemetry=TelemetrySettings(**given),
+        neo4j=SimpleNamespace(uri="neo4j+s://graph.example:7688", database="cards"),
+        audit=SimpleNamespace(url="postgresql+psycopg://app@db.example/record"),
+    )
     return SimpleNamespace(settings=settings)
 
 
@@ -92,6 +104,14 @@ def spans_in(receiver):
     message = ExportTraceServiceRequest.FromString(body)
     (resource,) = message.resource_spans
     return [span for scope in resource.scope_spans for span in scope.spans]
+
+
+def values_of(span_or_resource):
+    """Attributes, by their names."""
+    return {
+        one.key: one.value.string_value or one.value.int_value
+        for one in span_or_resource.attributes
+    }
 
 
 def lines(capsys):
@@ -159,11 +179,48 @@ def test_a_receiver_gets_one_trace_with_a_span_per_step(receiver, capsys):
     assert b"4711" not in body
 
 
+def test_names_are_those_of_the_semantic_conventions_and_replaced_ones_stay_beside_them(receiver):
+    work(workspace_with(traces=True, endpoint=receiver.url))
+    ((_, _, body),) = receiver.requests
+    (resources,) = ExportTraceServiceRequest.FromString(body).resource_spans
+    sender = values_of(resources.resource)
+    assert sender[service.SERVICE_NAME] == "ringfence"
+    assert sender[service.SERVICE_VERSION] == ringfence.__version__
+    assert len(sender[service.SERVICE_INSTANCE_ID]) == 32
+    spans = {span.name: values_of(span) for span in spans_in(receiver)}
+    assert spans["read"] == {
+        db.DB_SYSTEM_NAME: "neo4j",
+        db.DB_NAMESPACE: "cards",
+        server.SERVER_ADDRESS: "graph.example",
+        server.SERVER_PORT: 7688,
+    }
+    assert spans["decide"] == {
+        db.DB_SYSTEM_NAME: "postgresql",
+        db.DB_NAMESPACE: "record",
+        server.SERVER_ADDRESS: "db.example",
+    }
+    root = spans["ringfence score"]
+    assert error.ERROR_TYPE not in root  # no failure
+    for old, new in REPLACED.items():
+        assert root[old] == root[new] == "v-1"
+
+
+def test_steps_of_local_stores_name_no_server_and_no_path():
+    settings = SimpleNamespace(
+        neo4j=SimpleNamespace(uri="embedded", database="neo4j"),
+        audit=SimpleNamespace(url="sqlite:////home/amelie/audit.db"),
+    )
+    assert step_attributes("read", settings) == {"db.system.name": "neo4j", "db.namespace": "neo4j"}
+    assert step_attributes("decide", settings) == {"db.system.name": "sqlite"}
+    assert step_attributes("compute", settings) == {}
+
+
 def test_a_failed_run_is_a_failed_span(receiver):
     with pytest.raises(ValueError, match="4711"):
         work(workspace_with(traces=True, endpoint=receiver.url), fail=True)
     (root,) = [span for span in spans_in(receiver) if not span.parent_span_id]
     assert (root.status.code, root.status.message) == (2, "ValueError")
+    assert values_of(root)["error.type"] == "ValueError"
     assert b"4711" not in receiver.requests[0][2]
 
 

@@ -37,4 +37,6 @@ def print_promotion(done: PromotionReport) -> None:
         say(f"Changed: {difference}.")
     if done.corrected:
         say(f"{done.corrected:,} of its calibration nodes have another class than at its training.")
+    if done.tracking:
+        say(f"{done.tracking}.")
     say("Sets that were given stay as they are; no node is evaluated a second time.")

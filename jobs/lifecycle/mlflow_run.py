@@ -2,7 +2,7 @@
 
 It is sent after the version is recorded, in a thread that gets at most `[tracking]
 timeout_seconds`: a server that is down, slow or wrong causes a note in the report and never fails a
-training. MLflow is imported here alone.
+training. The client is made here alone; jobs/lifecycle/mlflow_registry.py uses it as well.
 """
 
 from __future__ import annotations
@@ -10,18 +10,19 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ringfence import __version__
+from ringfence.connector.extras import install_command
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.lifecycle.card_page import as_html
 from ringfence.jobs.project.model_files import MANIFEST, WEIGHTS
 from ringfence.jobs.project.workspace import Workspace
 
+VERSION_TAG = "ringfence.version"
 MAX_METRICS_PER_CALL = 1_000  # MLflow's limit
 MAX_PARAMS_PER_CALL = 100
 MAX_PARAM_CHARS = 500
@@ -43,49 +44,65 @@ class Sent:
 
 def track_training(workspace: Workspace, version: str, manifest: Mapping[str, Any]) -> Sent | None:
     """Send a recorded training to the configured server; None where none is configured."""
-    settings = workspace.settings
-    if settings.tracking.uri is None:
+    if workspace.settings.tracking.uri is None:
         return None
-    folder = workspace.models / version
-    run_ids: list[str] = []
-    failed: list[str] = []
 
+    def send(client: Any) -> str:
+        return send_run(workspace, client, version, manifest)
+
+    sent = ask_mlflow(workspace.settings, send)
+    if sent.answer is not None:
+        return Sent(sent.answer, f"tracked by MLflow as run {sent.answer}")
+    return Sent(None, f"not tracked by MLflow: {sent.why}; the training is recorded all the same")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What work at the server gave; None where it did not end well, and why."""
+
+    answer: str | None
+    why: str = ""
+
+
+def ask_mlflow(settings: Settings, work: Callable[[Any], str]) -> Answer:
+    """Do `work` with MLflow's client, in a thread that gets at most `timeout_seconds`."""
+    tracking = settings.tracking
+    answers: list[str] = []
+    failed: list[str] = []
     for name, value in QUIET.items():
         os.environ.setdefault(name, value)
     try:
-        import mlflow  # noqa: F401  (takes seconds, which are not the server's)
-    except ModuleNotFoundError as error:
-        why = f"{error.name} is not installed: pip install 'ringfence[tracking]'"
-        return Sent(None, f"not tracked by MLflow: {why}; the training is recorded all the same")
+        from mlflow import MlflowClient  # takes seconds, which are not the server's
+    except ImportError as error:
+        return Answer(None, f"{error.name} can't be imported: {install_command('tracking')}")
 
-    def send() -> None:
+    def do() -> None:
         try:
-            card = as_html(read_card(workspace.store, workspace.project, version))
-            run_ids.append(_send(settings, version, manifest, card, folder))
-        except Exception as error:  # noqa: BLE001  (another's server must not end a training)
+            answers.append(work(MlflowClient(tracking_uri=tracking.uri)))
+        except Exception as error:  # noqa: BLE001  (another's server must not end a verb)
             failed.append(" ".join(str(error).split())[:300] or type(error).__name__)
 
-    thread = threading.Thread(target=send, name="mlflow", daemon=True)
+    thread = threading.Thread(target=do, name="mlflow", daemon=True)
     thread.start()
-    thread.join(settings.tracking.timeout_seconds)
-    if run_ids:
-        return Sent(run_ids[0], f"tracked by MLflow as run {run_ids[0]}")
-    why = failed[0] if failed else f"no answer within {settings.tracking.timeout_seconds:g} seconds"
-    return Sent(None, f"not tracked by MLflow: {why}; the training is recorded all the same")
+    thread.join(tracking.timeout_seconds)
+    if answers:
+        return Answer(answers[0])
+    return Answer(
+        None, failed[0] if failed else f"no answer within {tracking.timeout_seconds:g} seconds"
+    )
 
 
-def _send(
-    settings: Settings, version: str, manifest: Mapping[str, Any], card: str, folder: Path
-) -> str:
-    from mlflow import MlflowClient
+def send_run(workspace: Workspace, client: Any, version: str, manifest: Mapping[str, Any]) -> str:
+    """Make a run of a training, with its parameters, curves and files; return its id."""
     from mlflow.entities import Metric, Param
 
-    client = MlflowClient(tracking_uri=settings.tracking.uri)
+    settings, folder = workspace.settings, workspace.models / version
+    card = as_html(read_card(workspace.store, workspace.project, version))
     run = client.create_run(
-        _experiment(client, settings.tracking.experiment),
+        find_experiment(client, settings.tracking.experiment),
         run_name=version,
         tags={
-            "ringfence.version": version,
+            VERSION_TAG: version,
             "ringfence.project": settings.project,
             "ringfence.software": __version__,
             "ringfence.weights_sha256": str(manifest["weights_sha256"]),
@@ -106,7 +123,8 @@ def _send(
     return run_id
 
 
-def _experiment(client: Any, name: str) -> str:
+def find_experiment(client: Any, name: str) -> str:
+    """Return the id of an experiment by its name; it is made where it is missing."""
     experiment = client.get_experiment_by_name(name)
     return str(
         experiment.experiment_id if experiment is not None else client.create_experiment(name)

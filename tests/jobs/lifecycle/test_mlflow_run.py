@@ -1,23 +1,15 @@
 """A training arrives at a real MLflow server; a server that is away costs a sentence."""
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
-from contextlib import closing
-from http.client import HTTPConnection
 
 import pytest
 
 from ringfence.connector.store.engine import open_store
+from ringfence.jobs.lifecycle.mlflow_run import metrics, parameters, track_training
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.audit_store import VERSION, Plan, fill_store
-from ringfence.jobs.training.mlflow_run import metrics, parameters, track_training
 from tests.dashboard.conftest import settings_at
-from tests.patience import PATIENCE_SECONDS
+from tests.jobs.lifecycle.mlflow_server import free_port, mlflow_server
 
 MANIFEST = {
     "network": "GCN",
@@ -50,40 +42,10 @@ def project(tmp_path):
     return opened
 
 
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
 @pytest.fixture
 def server(tmp_path):
-    """A real MLflow server, in a process of its own."""
-    port = free_port()
-    command = [
-        sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
-        "--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}",
-        "--artifacts-destination", str(tmp_path / "artifacts"),
-    ]  # fmt: skip
-    quiet = os.environ | {"MLFLOW_DISABLE_TELEMETRY": "true"}
-    with (tmp_path / "mlflow.log").open("wb") as log:
-        process = subprocess.Popen(
-            command, stdout=log, stderr=log, env=quiet, start_new_session=True
-        )
-        try:
-            end = time.monotonic() + PATIENCE_SECONDS
-            while time.monotonic() < end and process.poll() is None:
-                try:
-                    with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
-                        asked.request("GET", "/health")
-                        if asked.getresponse().status == 200:
-                            break
-                except OSError:
-                    time.sleep(0.5)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            os.killpg(process.pid, signal.SIGKILL)  # with its workers; nothing of it is kept
-            process.wait(PATIENCE_SECONDS)
+    with mlflow_server(tmp_path) as address:
+        yield address
 
 
 @pytest.mark.long
