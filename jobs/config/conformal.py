@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -23,6 +23,14 @@ if TYPE_CHECKING:
 
 LevelRule = Literal["today", "then"]
 WeightKind = Literal["none", "shift"]
+Mode = Literal["paper", "living", "per class"]
+MODES: dict[str, dict[str, str | bool]] = {
+    "paper": {"promise": "marginal", "calibration_set": "frozen", "adapt": False},
+    "living": {"promise": "marginal", "calibration_set": "window", "adapt": True},
+    "per class": {"promise": "class", "calibration_set": "window", "adapt": True},
+}
+"""What each mode sets, where the file does not."""
+
 MIN_WINDOW_NODES = 500
 
 
@@ -34,6 +42,13 @@ class ConformalSettings(Section):
         description="Miscoverage: the share of nodes that sets may miss; `calibration_set`, "
         "`adapt` and `promise` say of which nodes, and under which condition. A list "
         "gives a set and coverage rows for each; sets in the graph are those of the first.",
+    )
+    mode: Mode | None = Field(
+        None,
+        description="A name for `promise`, `calibration_set` and `adapt`; each of them that is set "
+        "beside it wins. `paper`: calibration nodes of the training, a fixed level. `living`, as "
+        "without a mode: the newest nodes of known class, a level that follows their misses. `per "
+        "class`: as `living`, each class among its own nodes.",
     )
     rule: RuleName = Field(
         "auto",
@@ -162,6 +177,15 @@ class ConformalSettings(Section):
                 "1, or a list of different ones"
             )
         return alpha
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mode_sets_the_rest(cls, values: Any) -> Any:
+        """Write what the mode stands for beside it, as if the file had said so."""
+        mode = values.get("mode") if isinstance(values, dict) else None
+        if not isinstance(mode, str) or mode not in MODES:
+            return values
+        return {**MODES[mode], **values}
 
     @model_validator(mode="after")
     def _date_is_given(self) -> ConformalSettings:

@@ -42,7 +42,8 @@ def as_toml(proposal: Proposal, project: str, server: str) -> str:
     head = HEAD.format(project=toml(project), server=server)
     lines = [head, "[graph]"]
     lines += _one_label(proposal) if proposal.features else _several_labels(proposal)
-    lines += ["", "[conformal]", "alpha = 0.1", _setting("rule", proposal.rule)]
+    lines += ["", "[conformal]", "alpha = 0.1", _setting("mode", _mode(proposal))]
+    lines.append(_setting("rule", proposal.rule))
     lines.append(_setting("promise", proposal.promise))
     if not proposal.features:
         lines += ["", "[model]", _setting("network", SCORER)]
@@ -52,6 +53,12 @@ def as_toml(proposal: Proposal, project: str, server: str) -> str:
             f"#   {comment(column.name)}: {comment(column.why)}" for column in proposal.left_out
         ]
     return "\n".join([*lines, ""])
+
+
+def _mode(proposal: Proposal) -> Choice:
+    """Return the mode that the proposed promise belongs to."""
+    mode = "per class" if proposal.promise.value == "class" else "living"
+    return Choice(mode, 'or another of "paper", "living", "per class": docs/settings.md')
 
 
 def _one_label(proposal: Proposal) -> Iterator[str]:
