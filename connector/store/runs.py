@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, Select, delete, insert, select, update
+from sqlalchemy import Connection, Select, delete, func, insert, select, update
 
 from ringfence.connector import fault_points
 from ringfence.connector.json_types import JsonObject
@@ -187,6 +187,13 @@ def applied_after(store: Store, project: str, seq: int) -> list[int]:
         run.c.project == project, run.c.seq > seq, run.c.state == "applied"
     )
     return _numbers(store, query.order_by(run.c.seq))
+
+
+def newest_applied(store: Store, project: str) -> int | None:
+    """Return the newest run that the graph shows; None where none was applied."""
+    query = select(func.max(run.c.seq)).where(run.c.project == project, run.c.state == "applied")
+    with store.reading() as connection:
+        return connection.execute(query).scalar()
 
 
 def watermarks(store: Store, project: str) -> list[int]:

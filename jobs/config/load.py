@@ -44,11 +44,19 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
 
 
 def load_values(
-    values: dict[str, Any], path: Path, environment: Mapping[str, str], *, has_file: bool = True
+    values: dict[str, Any],
+    path: Path,
+    environment: Mapping[str, str],
+    *,
+    has_file: bool = True,
+    is_new: bool = False,
 ) -> Settings:
-    """Check `values` as if `path` held them, the environment's on top."""
+    """Check `values` as if `path` held them, the environment's on top.
+
+    A project `is_new` where this is to become its first file.
+    """
     _override(values, environment)
-    complete_server(values, path.resolve().parent, environment)
+    complete_server(values, path.resolve().parent, environment, is_new=is_new or not has_file)
     try:
         settings = Settings.model_validate(values)
     except ValidationError as error:

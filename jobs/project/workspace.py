@@ -29,6 +29,7 @@ from ringfence.connector.store.lease import Lease, acquire, release, renew
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import Neo4jSettings, Settings
+from ringfence.jobs.config.sources.server import EMBEDDED_FOLDER
 from ringfence.jobs.project.audit_store import key_source, open_audit, secret_text
 from ringfence.jobs.project.folders import MIRROR, MODELS, SHADOW_TABLES, TABLES, project_folder
 from ringfence.jobs.project.same_database import require_same_database
@@ -174,7 +175,9 @@ def open_graph(
     neo4j = settings.neo4j
     with ExitStack() as stack:
         if neo4j.uri == "embedded":
-            server = stack.enter_context(_embedded(settings.engine.folder / "neo4j", download))
+            server = stack.enter_context(
+                _embedded(settings.engine.folder / EMBEDDED_FOLDER, download)
+            )
             uri, login = server.uri, Login(server.user, server.password)
         else:
             uri, login = neo4j.uri, login_of(neo4j)

@@ -10,13 +10,12 @@ from pathlib import Path
 from ringfence.connector.errors import RingfenceError, WrongVersion
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.embedded import ServerProgress
-from ringfence.connector.neo4j.write.fence import fence_token, read_anchor
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.migrate import require_sql
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
-from ringfence.jobs.project.same_database import require_same_database
+from ringfence.jobs.project.same_database import remembers_project, require_same_database
 from ringfence.jobs.project.workspace import open_graph
 from ringfence.jobs.setup.checks.engine import check_engine
 from ringfence.jobs.setup.checks.environment import check_environment
@@ -37,7 +36,7 @@ def run_doctor(
     except RingfenceError as error:
         return [from_error(error)]
     findings = [Finding("ok", "the configuration can be read"), *check_schedule(settings)]
-    findings += check_environment(os.environ)
+    findings += check_environment(os.environ, settings.neo4j.uri)
     findings += check_telemetry(settings)
     findings += check_engine(settings)
     findings += check_extras(settings)
@@ -64,7 +63,11 @@ def _check_audit_store(
 ) -> Iterator[Finding]:
     try:
         store = stack.enter_context(open_audit(settings))
-        if store.is_missing() and graph is not None and not _remembers(graph, settings.project):
+        if (
+            store.is_missing()
+            and graph is not None
+            and not remembers_project(graph, settings.project)
+        ):
             yield not_yet("there is no audit store", "ringfence migrate")
             return
         yield from check_store(store, settings)
@@ -72,11 +75,6 @@ def _check_audit_store(
             _check_database(graph, store, settings.project)
     except RingfenceError as error:
         yield from_error(error)
-
-
-def _remembers(graph: Graph, project: str) -> bool:
-    """Whether the graph was written for this project: its audit store is lost, not yet to come."""
-    return fence_token(graph, project) > 0 or read_anchor(graph, project) is not None
 
 
 def _check_database(graph: Graph, store: Store, project: str) -> None:

@@ -61,7 +61,7 @@ def run_init(
 def _server_settings(server: dict[str, str], output: Path) -> Settings:
     """Return settings with nothing but the server's address; no database is the home one."""
     graph = {"label": "-", "key": "-", "features": "-", "class_property": "-"}
-    settings = load_values({"neo4j": server, "graph": graph}, output, os.environ)
+    settings = load_values({"neo4j": server, "graph": graph}, output, os.environ, is_new=True)
     if "database" in settings.neo4j.model_fields_set:
         return settings
     home = settings.neo4j.model_copy(update={"database": HOME_DATABASE})

@@ -18,6 +18,7 @@ from tests.faults.proxy import PORTION, Proxy
 RUN = b"\xb3\x10"  # Bolt: a structure of three fields, the first is the query
 FAILURE = b"\xb1\x7f"
 FORBIDDEN = "Neo.ClientError.Security.Forbidden"
+Refusal = tuple[str, str]  # code and message
 DENIED = "error: syntax error or access rule violation - permission/access denied"
 
 
@@ -27,11 +28,11 @@ class StandIn(Proxy):
     def __init__(self, port: int) -> None:
         super().__init__(port)
         self.queries: dict[str, str] = {}
-        self.refusals: dict[str, str] = {}
+        self.refusals: dict[str, str | tuple[str, str]] = {}  # a message, or its code and it
         self.replaced = 0
 
     def _pump(self, client: socket.socket, server: socket.socket) -> None:
-        refusing: list[str] = []  # what the server is to say next
+        refusing: list[Refusal] = []  # what the server is to say next
         while True:
             ready, _, _ = select.select([client, server], [], [])
             for side in ready:
@@ -43,11 +44,11 @@ class StandIn(Proxy):
                 else:
                     client.sendall(_refused(data, refusing) if refusing else data)
 
-    def _asked(self, data: bytes, refusing: list[str]) -> bytes:
+    def _asked(self, data: bytes, refusing: list[Refusal]) -> bytes:
         def other(query: str) -> str | None:
             for part, message in self.refusals.items():
                 if part in query:
-                    refusing.append(message)
+                    refusing.append((FORBIDDEN, message) if isinstance(message, str) else message)
                     return "RETURN no_such_variable"
             return self.queries.get(query)
 
@@ -63,14 +64,15 @@ class StandIn(Proxy):
         return data
 
 
-def _refused(data: bytes, refusing: list[str]) -> bytes:
+def _refused(data: bytes, refusing: list[Refusal]) -> bytes:
     at = data.find(FAILURE)
     if at < 0:
         return data
+    code, message = refusing.pop(0)
     failure = {
-        "neo4j_code": FORBIDDEN,
-        "code": FORBIDDEN,
-        "message": refusing.pop(0),
+        "neo4j_code": code,
+        "code": code,
+        "message": message,
         "gql_status": "42NFF",
         "description": DENIED,
         "diagnostic_record": {},

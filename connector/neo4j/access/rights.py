@@ -167,11 +167,21 @@ REFUSALS = (
 """How a server words what it refuses, and what grants it; a right without ON is a database's."""
 
 
+REFUSED_ANYWHERE = {
+    "Database access is not allowed": "ACCESS ON DATABASE <the database>",
+    "Executing procedure is not allowed": "EXECUTE PROCEDURE * ON DBMS",
+}
+"""Refusals that name no database, by how they begin."""
+
+
 def missing_grant(message: str) -> str:
     """Return the statement that grants what a server refused, without its role; empty if unknown.
 
     Of the message only names of labels, types and properties are taken, quoted.
     """
+    for beginning, grant in REFUSED_ANYWHERE.items():
+        if message.startswith(beginning):
+            return f"GRANT {grant}"
     for pattern, grant in REFUSALS:
         refused = re.search(f"(?:{pattern}){ON}", message)
         if refused is None:

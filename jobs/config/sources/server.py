@@ -3,8 +3,9 @@
 In this order: RINGFENCE_NEO4J_*, the lines of `ringfence.toml`, the file of `[neo4j] credentials`,
 the variables that Neo4j's own tools use (NEO4J_URI, NEO4J_USERNAME, NEO4J_PASSWORD,
 NEO4J_DATABASE), defaults. The last variables may belong to another application: they are read only
-where nothing before them names an address, so that they never move a project. NEO4J_PASSWORD is
-also taken for the very server and user that NEO4J_URI and NEO4J_USERNAME name.
+where nothing before them names an address, so that they never move a project; a file without an
+address whose project has an embedded server already names that one by its folder. NEO4J_PASSWORD
+is also taken for the very server and user that NEO4J_URI and NEO4J_USERNAME name.
 """
 
 from __future__ import annotations
@@ -16,7 +17,14 @@ from typing import Any
 from ringfence.connector.errors import ConfigError
 from ringfence.jobs.config.sources.secret_files import read_small_file
 
-__all__ = ["HOME_DATABASE", "VARIABLES", "complete_server", "read_credentials"]
+__all__ = [
+    "EMBEDDED_FOLDER",
+    "HOME_DATABASE",
+    "VARIABLES",
+    "complete_server",
+    "is_same_server",
+    "read_credentials",
+]
 
 VARIABLES = {
     "uri": "NEO4J_URI",
@@ -27,10 +35,22 @@ VARIABLES = {
 """The settings of [neo4j] that Neo4j's tools and Aura's downloaded file have, under their names."""
 
 HOME_DATABASE = ""
+DEFAULT_FOLDER = ".ringfence"  # of [engine] folder
+EMBEDDED_FOLDER = "neo4j"
+"""Folder of the embedded server, in that of the project."""
 
 
-def complete_server(values: dict[str, Any], folder: Path, environment: Mapping[str, str]) -> None:
-    """Fill in what `[neo4j]` leaves open; `folder` is that of the configuration file."""
+def complete_server(
+    values: dict[str, Any],
+    folder: Path,
+    environment: Mapping[str, str],
+    *,
+    is_new: bool = False,
+) -> None:
+    """Fill in what `[neo4j]` leaves open; `folder` is that of the configuration file.
+
+    A project `is_new` where there was no file before.
+    """
     server = values.setdefault("neo4j", {})
     if not isinstance(server, dict):
         return  # the check of all settings says what is wrong
@@ -40,10 +60,11 @@ def complete_server(values: dict[str, Any], folder: Path, environment: Mapping[s
     if "uri" not in given:
         return
     if "uri" not in server:
-        _take(server, given, "the environment")
+        if is_new or not _has_embedded_server(values, folder):
+            _take(server, given, "the environment")
         return
     same_user = given.get("user", "neo4j") == server.get("user", "neo4j")
-    if _same_server(server["uri"], given["uri"]) and same_user and "password" in given:
+    if is_same_server(server["uri"], given["uri"]) and same_user and "password" in given:
         server.setdefault("password", given["password"])
 
 
@@ -67,9 +88,16 @@ def read_credentials(path: Path) -> dict[str, str]:
     return {key: names[name] for key, name in VARIABLES.items() if names.get(name)}
 
 
+def _has_embedded_server(values: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the project's embedded server was ever started: its default address is a choice."""
+    engine = values.get("engine")
+    place = engine.get("folder", DEFAULT_FOLDER) if isinstance(engine, dict) else DEFAULT_FOLDER
+    return isinstance(place, str | Path) and (folder / place / EMBEDDED_FOLDER).is_dir()
+
+
 def _take(server: dict[str, Any], given: Mapping[str, str], source: str) -> None:
     """Let `given` fill the gaps; its password is never sent to another server."""
-    if "uri" in server and not _same_server(server["uri"], given["uri"]):
+    if "uri" in server and not is_same_server(server["uri"], given["uri"]):
         raise ConfigError(
             found=f"{source} is for {given['uri']}, and [neo4j] uri is {server['uri']}",
             needed="one server: a password is not sent to another one",
@@ -80,7 +108,8 @@ def _take(server: dict[str, Any], given: Mapping[str, str], source: str) -> None
     server.setdefault("database", HOME_DATABASE)
 
 
-def _same_server(uri: object, other: str) -> bool:
+def is_same_server(uri: object, other: str) -> bool:
+    """Whether two addresses are written alike."""
     return str(uri).strip().rstrip("/") == other.strip().rstrip("/")
 
 

@@ -3,9 +3,15 @@
 import pytest
 
 from ringfence.connector.errors import GraphError, ServerError
-from ringfence.connector.neo4j.access.databases import DatabaseIdentity, list_databases
+from ringfence.connector.neo4j.access.databases import (
+    DATABASES,
+    IDENTITY,
+    DatabaseIdentity,
+    list_databases,
+)
 from ringfence.connector.neo4j.bolt import Neo4jError
 from ringfence.connector.neo4j.driver import connect, explained
+from tests.faults.stand_in import StandIn
 
 
 def test_an_empty_name_is_the_users_home_database(graph):
@@ -37,6 +43,54 @@ def test_the_identity_stays_and_is_not_that_of_another_database(graph, connected
     finally:
         again.close()
         system.close()
+
+
+@pytest.fixture
+def stand_in(graph):
+    proxy = StandIn(int(graph.uri.rpartition(":")[2]))
+    yield proxy
+    proxy.close()
+
+
+OFFLINE = "Neo.TransientError.General.DatabaseUnavailable"
+
+
+def test_a_database_that_is_offline_is_named_with_those_that_are_not(stand_in, graph):
+    """Community Edition can't stop a database: the answer is that of a server that can."""
+    stand_in.refusals[IDENTITY] = (OFFLINE, "Database 'neo4j' is unavailable.")
+    assert "requestedStatus AS status" in DATABASES
+    stand_in.queries[DATABASES] = DATABASES.replace(
+        "requestedStatus AS status", "'offline' AS status"
+    )
+    with pytest.raises(ServerError) as refused:
+        connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth)
+    assert "the database neo4j of" in refused.value.found
+    assert "is offline; databases that the user may see there: neo4j (offline)" in (
+        refused.value.found
+    )
+    assert "online" in refused.value.needed
+
+
+def test_a_database_that_is_only_starting_is_left_to_the_first_query(stand_in, graph):
+    stand_in.refusals[IDENTITY] = (OFFLINE, "Database 'neo4j' is unavailable.")
+    opened = connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth)
+    stand_in.refusals.clear()
+    assert opened.database == "neo4j"
+    assert opened.read("RETURN 1 AS one")[0]["one"] == 1
+    opened.close()
+
+
+def test_a_user_who_may_not_enter_the_database_is_told_the_grant(stand_in, graph):
+    stand_in.refusals[IDENTITY] = stand_in.refusals["RETURN 1"] = (
+        "Database access is not allowed for user 'sven' with roles [PUBLIC]."
+    )
+    opened = connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth)
+    assert opened.identity is None
+    with pytest.raises(GraphError) as refused:
+        opened.read("RETURN 1 AS one")
+    assert refused.value.next_step.startswith("GRANT ACCESS ON DATABASE <the database> TO <a role")
+    assert "sven" not in str(refused.value)
+    opened.close()
 
 
 def test_a_missing_right_is_named_as_one():

@@ -3,8 +3,9 @@
 import pytest
 
 from ringfence.connector.errors import ConfigError
-from ringfence.jobs.config.load import load
+from ringfence.jobs.config.load import load, load_values
 from ringfence.jobs.config.sources.server import read_credentials
+from ringfence.jobs.setup.checks.environment import check_environment
 
 GRAPH = '[graph]\nlabel = "A"\nkey = "id"\nfeatures = "x"\nclass_property = "kind"\n'
 AURA = """\
@@ -62,6 +63,32 @@ def test_another_applications_variables_never_move_a_project(server):
     assert server('uri = "embedded"', OTHERS)[0] == "embedded"
     ours = {"RINGFENCE_NEO4J_URI": "bolt://localhost:1"}
     assert server("", OTHERS | ours) == ("bolt://localhost:1", "neo4j", None, "neo4j")
+
+
+def test_a_file_without_an_address_stays_on_the_embedded_server_that_it_has(server, tmp_path):
+    assert server("", OTHERS)[0] == OTHERS["NEO4J_URI"]  # the control: there is none yet
+    (tmp_path / ".ringfence" / "neo4j").mkdir(parents=True)
+    assert server("", OTHERS) == ("embedded", "neo4j", None, "neo4j")
+    assert server('[engine]\nfolder = "elsewhere"', OTHERS)[0] == OTHERS["NEO4J_URI"]
+    ours = {"RINGFENCE_NEO4J_URI": "bolt://localhost:1"}
+    assert server("", OTHERS | ours)[0] == "bolt://localhost:1"
+    elsewhere = {"RINGFENCE_ENGINE_FOLDER": str(tmp_path / "elsewhere")}
+    assert server("", OTHERS | elsewhere)[0] == OTHERS["NEO4J_URI"]
+
+
+def test_a_first_file_may_name_another_server_than_the_folders(tmp_path):
+    (tmp_path / ".ringfence" / "neo4j").mkdir(parents=True)
+    graph = {"label": "A", "key": "id", "features": "x", "class_property": "kind"}
+    path = tmp_path / "ringfence.toml"
+    new = load_values({"graph": dict(graph)}, path, OTHERS, is_new=True)
+    assert new.neo4j.uri == OTHERS["NEO4J_URI"]
+    assert load_values({"graph": dict(graph)}, path, OTHERS).neo4j.uri == "embedded"
+
+
+def test_doctor_says_that_another_applications_address_is_ignored():
+    (told,) = check_environment(OTHERS, "embedded")
+    assert "NEO4J_URI of the environment is not this project's server" in told.text
+    assert list(check_environment(OTHERS, OTHERS["NEO4J_URI"] + "/")) == []
 
 
 def test_their_password_is_taken_for_their_server_and_user_alone(server):
