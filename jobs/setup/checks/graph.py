@@ -1,9 +1,10 @@
-"""Whether the graph is as `[graph]` says: constraints, label, nodes and relationships."""
+"""Whether the graph is as `[graph]` says, and which rights in it the user lacks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ringfence.connector.neo4j.access.rights import MIGRATE, SHOW_TRANSACTION, WORK
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.inspect import count_labels, inspect_label
 from ringfence.connector.neo4j.migrate import is_new, require_graph
@@ -19,10 +20,10 @@ from ringfence.jobs.setup.checks.nodes import (
     check_key,
     check_times,
 )
-from ringfence.jobs.setup.checks.rights import check_rights
 from ringfence.jobs.setup.finding import Finding, attempt, not_yet
 
 LABELS_NAMED = 10
+A_ROLE = "TO <a role of the user>"
 
 
 def check_relationships(subject: LabelInGraph) -> Iterator[Finding]:
@@ -66,6 +67,26 @@ LABEL_CHECKS: tuple[Callable[[LabelInGraph], Iterator[Finding]], ...] = (
     check_leaking_features,
     check_memory,
 )
+
+
+def check_rights(graph: Graph, settings: Settings) -> Iterator[Finding]:
+    """Name each missing right with the statement that grants it; nothing where none is missing."""
+    needed = (*WORK, *MIGRATE) if is_new(graph) else WORK
+    for grant in graph.rights.missing(graph.database, needed):
+        yield Finding("error", f"the user of Neo4j lacks a right: {grant}", f"{grant} {A_ROLE}")
+    if graph.rights.sees_all_transactions(graph.database):
+        return
+    seconds = settings.engine.unseen_transaction_seconds
+    may = "does not say whether" if graph.rights.listed is None else "says that"
+    not_ = "" if graph.rights.listed is None else "not "
+    yield Finding(
+        "warning",
+        f"Neo4j {may} the user may {not_}see the open transactions of others: the watermark stays "
+        f"{seconds:g} s behind the server's clock, and what commits later than that is found by "
+        "counts alone",
+        f"GRANT {SHOW_TRANSACTION.grant.format(f'`{graph.database}`')} {A_ROLE}, or [engine] "
+        "unseen_transaction_seconds above the longest write transaction there",
+    )
 
 
 def check_graph(graph: Graph, settings: Settings) -> Iterator[Finding]:
