@@ -2,8 +2,9 @@
 
 Accounts and transfers between them are those of `sample_graph`. Around them stand devices and
 merchants; all have columns as a bank has them: amounts, categories, dates, flags, with gaps. Mules
-share devices, many of them emulated, and pay merchants that others seldom pay. Which neighbours and
-columns an account has follows from its class and the seed alone, never from when it arrives: the
+share devices, many of them emulated, and pay merchants that others seldom pay. Transfers and
+payments have amounts, which depend on the kinds of their accounts. Which neighbours, columns and
+amounts an account has follows from its class and the seed alone, never from when it arrives: the
 order of arrival says nothing, which is what NodeEx needs.
 
 With `drift_at` that ends on the way: from then on all new accounts are opened by a new channel, the
@@ -25,6 +26,7 @@ from ringfence.models.sample.accounts import SampleGraph, sample_graph
 __all__ = ["PAYMENT_CLASSES", "PaymentGraph", "payment_graph"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 Row = dict[str, Any]
 
 #: Kinds of accounts and their shares. A mule account passes on what a fraud ring collected.
@@ -58,6 +60,10 @@ TRADE_SHARES = (
     (0.25, 0.15, 0.05, 0.45, 0.05, 0.05),
     (0.2, 0.1, 0.05, 0.05, 0.35, 0.25),
 )
+#: By class: mean of log(amount), of a transfer the mean of both ends' classes, and of a payment.
+TRANSFERRED = (4.6, 6.0, 5.4, 5.8)
+PAID = (3.4, 4.6, 4.2, 4.8)
+AMOUNT_SPREAD = 1.4
 SYSTEMS = ("android", "ios", "windows", "linux")
 
 
@@ -66,7 +72,8 @@ class PaymentGraph:
     """Accounts with their transfers and times, and what stands around them.
 
     Rows are properties by name, None where there is none. `uses` and `pays` are pairs (account,
-    device) and (account, merchant) int64 [2, E], by place.
+    device) and (account, merchant) int64 [2, E], by place. `transfers` has a row of properties per
+    edge of `accounts`, `payments` one per pair of `pays`.
     """
 
     accounts: SampleGraph
@@ -75,6 +82,8 @@ class PaymentGraph:
     merchants: tuple[Row, ...]
     uses: Ints
     pays: Ints
+    transfers: tuple[Row, ...]
+    payments: tuple[Row, ...]
 
 
 def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) -> PaymentGraph:
@@ -95,9 +104,9 @@ def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) ->
         homophily=0.5, features=len(PAYMENT_CLASSES),
     )  # fmt: skip
     streams = [
-        np.random.default_rng(child) for child in np.random.SeedSequence((seed, 16)).spawn(6)
+        np.random.default_rng(child) for child in np.random.SeedSequence((seed, 16)).spawn(7)
     ]
-    for_columns, for_devices, for_uses, for_merchants, for_pays, for_late = streams
+    for_columns, for_devices, for_uses, for_merchants, for_pays, for_late, for_amounts = streams
     count = round(accounts * DEVICES_PER_ACCOUNT)
     farm = np.arange(count) < max(1, round(count * FARM_SHARE))
     trades = for_merchants.integers(
@@ -110,13 +119,17 @@ def payment_graph(accounts: int, *, seed: int, drift_at: float | None = None) ->
         like = np.array(LIKE_BEFORE)[base.y[late]]
         for at, kind in zip(late.tolist(), like.tolist(), strict=True):
             columns[at] |= {"balance": _balance(for_late, kind), "channel": WALLET}
+    pays = _draw_pays(for_pays, base.y, trades)
+    of_ends = np.array(TRANSFERRED)[base.y[base.edges]].mean(axis=0)
     return PaymentGraph(
         base,
         tuple(columns),
         tuple(_device(for_devices, at, bool(child)) for at, child in enumerate(farm)),
         tuple(_merchant(for_merchants, at, int(trade)) for at, trade in enumerate(trades)),
         _draw_uses(for_uses, base.y, farm),
-        _draw_pays(for_pays, base.y, trades),
+        pays,
+        _draw_amounts(for_amounts, of_ends),
+        _draw_amounts(for_amounts, np.array(PAID)[base.y[pays[0]]]),
     )
 
 
@@ -182,6 +195,12 @@ def _draw_pays(rng: np.random.Generator, y: Ints, trades: Ints) -> Ints:
             pool = by_trade[rng.choice(len(TRADES), p=TRADE_SHARES[kind])]
             pairs.add((account, int(pool[rng.integers(len(pool))])))
     return np.array(sorted(pairs), np.int64).T
+
+
+def _draw_amounts(rng: np.random.Generator, means: Floats) -> tuple[Row, ...]:
+    """A log-normal amount per relationship, with gaps."""
+    amounts = np.exp(rng.normal(means, AMOUNT_SPREAD)).round(2).tolist()
+    return tuple({"amount": _or_gap(rng, 0.05, amount)} for amount in amounts)
 
 
 def _day(rng: np.random.Generator, days: int) -> dt.date:

@@ -10,12 +10,14 @@ from scipy.stats import betabinom, binom, chi2, norm
 
 from ringfence.connector.keys import encode_key
 from ringfence.connector.mirror import RawBlock, RelationshipBlock, context_key, create_raw
+from ringfence.connector.mirror.raw_table import encode_columns
 from ringfence.jobs.config.load import load
 from ringfence.jobs.project.holdout import configured_holdout
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.accounts import batches
 from ringfence.jobs.samples.payments import PAYMENTS_TOML
-from ringfence.jobs.training.fit import fit_network, outputs_inside
+from ringfence.jobs.training.chosen_fit import choose_scorer
+from ringfence.jobs.training.fit import outputs_inside
 from ringfence.jobs.training.split import draw_holdout, split_labelled
 from ringfence.models.conformal.evaluate import NodeDegrees, NodeScores, Promise, evaluate
 from ringfence.models.rules.node_ex import NODE_EX
@@ -32,10 +34,16 @@ def mirror(folder, mapping, seed):
     sample, rng = payment_graph(NODES, seed=seed), np.random.default_rng(seed)
     first, *_ = batches(sample.accounts, [NODES // 2, NODES // 2])
     accounts, labelled = first.nodes.tolist(), rng.random(NODES) < 0.5
-    typed, names = create_raw(folder, "x", mapping.column_names), sample.accounts.classes
+    typed = create_raw(folder, "x", mapping.column_names, mapping.relation_columns)
+    names = sample.accounts.classes
     here = np.isin(np.arange(NODES), first.nodes)
-    ends = [sample.accounts.edges[:, first.edges]]
-    ends += [pair[:, here[pair[0]]] for pair in (sample.uses, sample.pays)]
+    paid = np.flatnonzero(here[sample.pays[0]])
+    ends = [sample.accounts.edges[:, first.edges], sample.uses[:, here[sample.uses[0]]]]
+    ends.append(sample.pays[:, paid])
+    amounts = {
+        0: [sample.transfers[at]["amount"] for at in first.edges.tolist()],
+        2: [sample.payments[at]["amount"] for at in paid.tolist()],
+    }
     used = np.unique(ends[1][1]).tolist()
     tables = [
         ([sample.columns[at] for at in accounts], accounts),
@@ -59,7 +67,13 @@ def mirror(folder, mapping, seed):
     for kind, pair in enumerate(ends):
         source = [context_key(0, encode_key(at)) for at in pair[0].tolist()]
         target = [context_key(kind, encode_key(of[kind](at))) for at in pair[1].tolist()]
-        typed.add_block(RelationshipBlock(kind, source, target))
+        typed.add_block(
+            RelationshipBlock(
+                kind, source, target,
+                numbers=np.arange(len(source)) if kind in amounts else None,
+                texts=encode_columns([amounts[kind]], len(source)) if kind in amounts else (),
+            )
+        )  # fmt: skip
     typed.add_relationships([])
     truth = {context_key(0, encode_key(at)): names[sample.accounts.y[at]] for at in accounts}
     return typed, truth
@@ -72,9 +86,9 @@ def covered(folder, settings, seed):
     drawn = draw_holdout(typed, configured_holdout(settings))
     split = split_labelled(typed, settings.model, None, drawn.rows)
     workspace = Workspace(settings, settings.mapping(), None, None)
-    fitted = fit_network(workspace, typed, split, None)
+    fitted = choose_scorer(workspace, typed, split, None, False)[0].fitted
     rows = typed.rows_of_label(0)
-    logits = outputs_inside(workspace, typed, split, fitted, rows).logits
+    logits = outputs_inside(split, fitted, rows).logits
     keys = typed.keys.take(rows.tolist())
     y = np.array([split.classes.index(truth[key]) for key in keys])
     scores = np.asarray(aps(softmax64(logits), np.random.default_rng(seed + 99).random(len(rows))))

@@ -47,15 +47,21 @@ def join_rows(
     pairs: Sequence[tuple[Any, Any]],
     stamp: str,
     progress: Progress = no_progress,
+    rows: Sequence[Row] = (),
 ) -> None:
-    """Join existing nodes by their keys; `source` and `target` are (label, key)."""
+    """Join existing nodes by their keys; `source` and `target` are (label, key).
+
+    rows: properties per pair, where they have some; None is a property that is not there.
+    """
     (source_label, one_key), (target_label, two_key) = source, target
     query = (
         f"UNWIND $rows AS row MATCH (a:{quote(source_label)} {{{quote(one_key)}: row[0]}}) "
         f"MATCH (b:{quote(target_label)} {{{quote(two_key)}: row[1]}}) "
-        f"CREATE (a)-[:{quote(type_)} {{{quote(stamp)}: datetime.realtime()}}]->(b)"
+        f"CREATE (a)-[r:{quote(type_)}]->(b) SET r += row[2], "
+        f"r.{quote(stamp)} = datetime.realtime()"
     )
-    for done, part in _parts([list(pair) for pair in pairs]):
+    joined = zip(pairs, rows or [{}] * len(pairs), strict=True)
+    for done, part in _parts([[*pair, properties] for pair, properties in joined]):
         graph.run(query, rows=part)
         progress("relationships written", done, len(pairs))
 

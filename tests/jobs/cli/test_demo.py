@@ -14,7 +14,7 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
     done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
     for sentence in (
         "devices",
-        "Trained typed_sage",
+        "of auto, by the log loss on",
         "Thresholds move",
         "naive",
         "Coverage of the accounts",
@@ -24,6 +24,13 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
         "Where to look next",
     ):
         assert sentence in done.stdout
+    (version,) = re.findall(r"ringfence models \S+ \S+ show (\S+)", done.stdout)
+    demo = ("--config", ".ringfence/demo/ringfence.toml")
+    card = " ".join(ringfence("models", "show", version, *demo, cwd=tmp_path).stdout.split())
+    for words in ("auto tried trees", "auto tried blend", "taken", "more than",
+                  "column of SENT_TO relationships", "amount, encoded as number",
+                  "the same scorer on permuted ends"):  # fmt: skip
+        assert words in card
     readme = (ROOT / "README.md").read_text()
     (cypher,) = re.findall(r'ringfence query "(.*?)" --config', readme, re.DOTALL)[:1]
     rows = ringfence(

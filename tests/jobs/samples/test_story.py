@@ -56,6 +56,7 @@ def test_the_configuration_leaves_nothing_but_the_version_to_bring_coverage_back
     assert values["conformal"]["calibration_set"] == "frozen"
     assert values["retrain"] == {"when": ["alarm"], "promote": "manual"}
     assert values["model"]["shadow"] is True
+    assert "columns" not in str(values["graph"]["relationships"])  # amounts do not drift
     assert BATCHES["drift"] >= 2  # the alarm needs a run after the first classes are known
 
 

@@ -17,6 +17,7 @@ def test_the_same_seed_gives_the_same_graph():
     one, two, other = (payment_graph(400, seed=seed) for seed in (3, 3, 4))
     assert one.columns == two.columns
     assert (one.devices, one.merchants) == (two.devices, two.merchants)
+    assert (one.transfers, one.payments) == (two.transfers, two.payments)
     assert np.array_equal(one.uses, two.uses)
     assert one.columns != other.columns
 
@@ -30,6 +31,20 @@ def test_columns_are_of_many_kinds_and_have_gaps():
     assert {"number", "category", "date", "boolean"} <= set(kinds.values())
     missing = [row["balance"] is None for row in graph.columns]
     assert 0 < sum(missing) < 120
+
+
+def test_amounts_of_transfers_tell_of_the_kinds_at_their_ends_and_have_gaps():
+    graph = payment_graph(2_000, seed=4)
+    edges, y = graph.accounts.edges, graph.accounts.y
+    assert len(graph.transfers) == edges.shape[1]
+    assert len(graph.payments) == graph.pays.shape[1]
+    amounts = [row["amount"] for row in graph.transfers]
+    assert 0 < amounts.count(None) < 0.1 * len(amounts)
+    assert infer_kind(amounts).kind == "number"
+    there = np.array([amount is not None for amount in amounts])
+    logs = np.log(np.array([amount or 1.0 for amount in amounts]))
+    among = [logs[there & (y[edges] == kind).all(axis=0)].mean() for kind in range(4)]
+    assert np.abs(np.array(among) - payments.TRANSFERRED).max() < 0.3
 
 
 def test_mules_share_devices_and_every_account_has_neighbours():
@@ -57,6 +72,7 @@ def test_a_drift_leaves_the_accounts_before_it_and_their_classes_as_they_are():
     assert np.array_equal(plain.pays, drifted.pays)
     assert np.array_equal(plain.uses, drifted.uses)
     assert plain.devices == drifted.devices
+    assert (plain.transfers, plain.payments) == (drifted.transfers, drifted.payments)
 
 
 def test_after_a_drift_balances_tell_as_much_of_the_class_and_something_else():

@@ -118,6 +118,11 @@ class ConsoleView(ProjectConsoleView):
             f"{training.calibration:,} calibration accounts)."
         )
         say(training.guarantee + ".")
+        scorer = [said for said in training.promise if said.startswith("network: ")]
+        for sentence in (*scorer, *training.graph[:1]):
+            say(sentence[0].upper() + sentence[1:] + ".")
+        show = f"ringfence models show {training.version}"
+        say(f"All of it, with what was tried: {with_config(show, self.folder / CONFIG_NAME)}")
 
     def scored(self, run: RunReport) -> None:
         """Say how many accounts a run evaluated."""
