@@ -25,6 +25,7 @@ MAX_LIST_ITEMS = 64
 MAX_TEXT_CHARS = 500
 MAX_VALUE_CHARS = 60  # of a neighbour's property
 MAX_NEIGHBOURS = 100  # of one node that are looked at
+MAX_NEIGHBOUR_VALUES = 16  # different ones of a property, at the neighbours of one node
 MAX_COUNT_FOR_DISTINCT = 2_000_000  # nodes whose keys are compared one by one
 
 NODES = """
@@ -48,8 +49,10 @@ NEIGHBOURS = """
 UNWIND $ids AS id MATCH (n) WHERE elementId(n) = id
 CALL (n) {{ MATCH (n)-[r]-(m) RETURN r, m ORDER BY elementId(m) LIMIT {neighbours} }}
 WITH id, type(r) AS type, startNode(r) = n AS outgoing, labels(m) AS labels, collect(m) AS others
-RETURN id, type, outgoing, labels, [m IN others | elementId(m)] AS who,
-  [k IN keys(others[0]) | [k, left(toStringOrNull(others[0][k]), {chars})]] AS values
+RETURN id, type, outgoing, labels, [m IN others | elementId(m)] AS who, COLLECT {{
+  UNWIND others AS m UNWIND keys(m) AS k
+  WITH k, collect(DISTINCT left(toStringOrNull(m[k]), {chars}))[..{values}] AS there
+  RETURN [k, there] }} AS values
 """
 
 RARE = """
@@ -120,13 +123,17 @@ class SampledProperty:
 
 @dataclass(frozen=True, slots=True)
 class SampledRelation:
-    """A relationship type between a label and another, with which sampled nodes have it."""
+    """A relationship type between a label and another, with which sampled nodes have it.
+
+    `numbers` are how many of them each sampled node has, as far as they were looked at.
+    """
 
     type: str
     outgoing: bool
     label: str
     has: tuple[bool, ...]
     relationships: int
+    numbers: tuple[int, ...] = ()
 
     @property
     def share(self) -> float:
@@ -136,16 +143,17 @@ class SampledRelation:
 
 @dataclass(frozen=True, slots=True)
 class SampledNeighbours:
-    """The neighbours of each sampled node through a type, and the first one's properties as texts.
+    """The neighbours of each sampled node through a type, and their properties as texts.
 
-    `who` and columns have None for nodes without such a neighbour.
+    A column has the different values at all neighbours of a node. `who` and columns have None for
+    nodes without such a neighbour.
     """
 
     type: str
     outgoing: bool
     label: str
     who: list[tuple[str, ...] | None]
-    columns: dict[str, list[str | None]]
+    columns: dict[str, list[tuple[str, ...] | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +221,9 @@ def _properties(rows: Sequence[Record]) -> dict[str, SampledProperty]:
 def sample_neighbours(graph: Graph, sample: LabelSample) -> list[SampledNeighbours]:
     """Return who stands at the other end of each relationship type of the sampled nodes."""
     place = {id_: at for at, id_ in enumerate(sample.ids)}
-    query = NEIGHBOURS.format(neighbours=MAX_NEIGHBOURS, chars=MAX_VALUE_CHARS)
+    query = NEIGHBOURS.format(
+        neighbours=MAX_NEIGHBOURS, chars=MAX_VALUE_CHARS, values=MAX_NEIGHBOUR_VALUES
+    )
     met: dict[tuple[str, bool, str], SampledNeighbours] = {}
     for row in graph.read(query, ids=list(sample.ids)):
         for label in row["labels"]:
@@ -223,9 +233,9 @@ def sample_neighbours(graph: Graph, sample: LabelSample) -> list[SampledNeighbou
             near = met.setdefault(key, SampledNeighbours(*key, [None] * len(place), {}))
             at = place[row["id"]]
             near.who[at] = tuple(row["who"])
-            for name, value in row["values"]:
+            for name, values in row["values"]:
                 column = near.columns.setdefault(name, [None] * len(place))
-                column[at] = value
+                column[at] = tuple(sorted(values)) or None
     return list(met.values())
 
 
@@ -255,8 +265,7 @@ def _sample_relations(
     graph: Graph, ids: list[str]
 ) -> tuple[tuple[SampledRelation, ...], tuple[int, ...]]:
     place = {id_: at for at, id_ in enumerate(ids)}
-    has: dict[tuple[str, bool, str], list[bool]] = {}
-    counts: Counter[tuple[str, bool, str]] = Counter()
+    numbers: dict[tuple[str, bool, str], list[int]] = {}
     degrees = [0] * len(ids)
     query = RELATIONSHIPS.format(neighbours=MAX_NEIGHBOURS)
     for row in graph.read(query, ids=ids):
@@ -267,9 +276,11 @@ def _sample_relations(
             if label.startswith(OURS):
                 continue
             key = (row["type"], bool(row["outgoing"]), label)
-            has.setdefault(key, [False] * len(ids))[place[row["id"]]] = True
-            counts[key] += int(row["n"])
-    relations = [SampledRelation(*key, tuple(flags), counts[key]) for key, flags in has.items()]
+            numbers.setdefault(key, [0] * len(ids))[place[row["id"]]] += int(row["n"])
+    relations = [
+        SampledRelation(*key, tuple(n > 0 for n in each), sum(each), tuple(each))
+        for key, each in numbers.items()
+    ]
     ordered = sorted(
         relations, key=lambda relation: (-relation.relationships, relation.type, relation.label)
     )

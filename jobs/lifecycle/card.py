@@ -184,8 +184,23 @@ def _column_rows(facts: Mapping[str, Any]) -> Rows:
         for each in facts.get(RELATED_KEY, ())
         for column in each["table"]["columns"]
     ]  # fmt: skip
+    since = [
+        (
+            f"column of {label} nodes",
+            f"{column['name']}, also as days since {column['options']['since']}",
+        )
+        for label, table in zip(
+            facts.get("schema", {}).get("labels", ()), facts.get("encoders", ()), strict=False
+        )
+        for column in table["columns"]
+        if column["options"].get("since") and ":" not in column["kind"]
+    ]
     left_out = facts.get("left_out", {})
-    return (*related, *((f"column left out: {name}", why) for name, why in left_out.items()))
+    return (
+        *related,
+        *since,
+        *((f"column left out: {name}", why) for name, why in left_out.items()),
+    )
 
 
 def _metric_rows(model: ModelRecord) -> Rows:

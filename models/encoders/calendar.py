@@ -2,7 +2,8 @@
 
 A cycle gets its two columns only where training spans at least two turns of it: with less, the day
 of the year would name single days (flights of 2013: accuracy later in the year .341 with it, .532
-without). How long ago something was is left out: it drifts.
+without). How long ago something was is left out: it drifts. How long after another date of the same
+node it was does not: option ``since`` names that column.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ from ringfence.models.encoders.base import (
     Values,
     plain_values,
 )
+from ringfence.models.encoders.scale import Scale
 
-__all__ = ["CalendarEncoder", "DateEncoder", "TimeEncoder", "moments_of"]
+__all__ = ["CalendarEncoder", "DateEncoder", "TimeEncoder", "days_between", "moments_of"]
 
 NONE = -1
 MINUTES_PER_DAY = 1_440
@@ -39,27 +41,33 @@ class CalendarEncoder(Encoder):
     """Sine and cosine of each cycle, 0 where the value has no such part, and ``missing``.
 
     The wall clock counts: a zoned time by its own zone. Option ``cycles``: a list out of hour,
-    weekday, month and year, to have them although training spans too little time.
+    weekday, month and year, to have them although training spans too little time. Option ``since``:
+    another column with dates; values are then pairs with its values, and two columns more say how
+    many days lie between them, and whether one of the two is missing.
     """
 
     cycles: tuple[str, ...]
-    options: ClassVar[Mapping[str, Any]] = {"cycles": None}
+    other: str = ""
+    days: Scale | None = None
+    options: ClassVar[Mapping[str, Any]] = {"cycles": None, "since": ""}
     offered: ClassVar[tuple[str, ...]] = ("hour", "weekday", "year")
 
     @classmethod
-    def fit(cls, values: Values, cycles: list[str] | None = None) -> Self:
+    def fit(cls, values: Values, cycles: list[str] | None = None, since: str = "") -> Self:
         """Choose the cycles.
 
         >>> days = [dt.date(2026, 1, 1) + dt.timedelta(days=n) for n in range(30)]
         >>> DateEncoder.fit(days).names
         ('weekday sine', 'weekday cosine', 'missing')
         """
+        days = Scale.fit(days_between(values)) if since else None
+        own = [value for value, _ in values] if since else values
         if cycles is not None:
             unknown = [name for name in cycles if name not in CYCLES]
             if unknown:
                 raise EncoderRefused(f"no cycle {unknown[0]!r}; there are {', '.join(CYCLES)}")
-            return cls(tuple(dict.fromkeys(cycles)))
-        return cls(cls._shown_cycles(*moments_of(values)))
+            return cls(tuple(dict.fromkeys(cycles)), since, days)
+        return cls(cls._shown_cycles(*moments_of(own)), since, days)
 
     @classmethod
     def _shown_cycles(cls, days: NDArray[np.int64], minutes: NDArray[np.int64]) -> tuple[str, ...]:
@@ -72,20 +80,36 @@ class CalendarEncoder(Encoder):
     @classmethod
     def restore(cls, facts: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> Self:
         """Return the encoder of these facts."""
-        return cls(tuple(facts["cycles"]))
+        days = Scale.restore(facts["days"]) if "days" in facts else None
+        return cls(tuple(facts["cycles"]), facts.get("since", ""), days)
 
     def facts(self) -> dict[str, Any]:
-        """Return the cycles."""
-        return {"cycles": list(self.cycles)}
+        """Return the cycles, and what days since another date are compared with."""
+        if self.days is None:
+            return {"cycles": list(self.cycles)}
+        return {"cycles": list(self.cycles), "since": self.other, "days": self.days.facts()}
 
     @property
     def names(self) -> tuple[str, ...]:
         """Sine and cosine of each cycle, and missing."""
         parts = [f"{cycle} {wave}" for cycle in self.cycles for wave in ("sine", "cosine")]
-        return (*parts, MISSING)
+        if self.days is None:
+            return (*parts, MISSING)
+        return (*parts, MISSING, f"days since {self.other}", f"no days since {self.other}")
 
     def transform(self, values: Values) -> Float32s:
-        """Return [n, 2 cycles + 1]; sines from a table have the same bits on any CPU."""
+        """Return [n, 2 cycles + 1], with ``since`` [n, 2 cycles + 3].
+
+        Sines from a table have the same bits on any CPU.
+        """
+        if self.days is None:
+            return self._transform_own(values)
+        between = days_between(values)
+        own = self._transform_own([value for value, _ in values])
+        more = [self.days.apply(between), np.isnan(between)]
+        return np.column_stack([own, *more]).astype(np.float32)
+
+    def _transform_own(self, values: Values) -> Float32s:
         days, minutes = moments_of(values)
         absent = (days == NONE) & (minutes == NONE)
         parts = [_table(cycle)[_places(cycle, days, minutes)] for cycle in self.cycles]
@@ -103,6 +127,8 @@ class DateEncoder(CalendarEncoder):
 class TimeEncoder(CalendarEncoder):
     """A time of day without a date: the hour, always."""
 
+    options: ClassVar[Mapping[str, Any]] = {"cycles": None}
+
     @classmethod
     def _shown_cycles(cls, days: NDArray[np.int64], minutes: NDArray[np.int64]) -> tuple[str, ...]:
         return ("hour",)
@@ -119,6 +145,22 @@ def moments_of(values: Values) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     moments = [_moment(value) for value in plain_values(values)]
     both = np.array(moments, np.int64).reshape(-1, 2)
     return both[:, 0], both[:, 1]
+
+
+def days_between(pairs: Values) -> NDArray[np.float64]:
+    """Return how many days the first of each pair is after the second; NaN where one is missing.
+
+    Hours count where both have them.
+
+    >>> days_between([("2026-01-03", "2026-01-01"), (None, "2026-01-01")]).tolist()
+    [2.0, nan]
+    """
+    (days, minutes), (from_days, from_minutes) = (
+        moments_of([pair[at] for pair in pairs]) for at in (0, 1)
+    )
+    timed = (minutes != NONE) & (from_minutes != NONE)
+    between = (days - from_days) + np.where(timed, minutes - from_minutes, 0) / MINUTES_PER_DAY
+    return np.where((days == NONE) | (from_days == NONE), np.nan, between)
 
 
 def _moment(value: Any) -> tuple[int, int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,15 @@ DENSE = 4  # integers that all differ and fill a quarter of their range number t
 
 @dataclass(frozen=True, slots=True)
 class KindProposal:
-    """A kind of the registry, or `LEAVE`, and why."""
+    """A kind of the registry, or `LEAVE`, and why.
+
+    options: of its encoder. named: the kind is not what a column without one gets.
+    """
 
     kind: str
     reason: str
+    options: Mapping[str, bool | int | str] = field(default_factory=dict)
+    named: bool = False
 
     @property
     def usable(self) -> bool:

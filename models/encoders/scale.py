@@ -101,7 +101,10 @@ class ScaledEncoder(Encoder):
 
     def transform(self, values: Values) -> Float32s:
         """Return [n, 2]."""
-        numbers = self.read_numbers(values)
+        return self.encode_numbers(self.read_numbers(values))
+
+    def encode_numbers(self, numbers: Floats) -> Float32s:
+        """Return numbers as [n, 2]; NaN is missing."""
         return np.column_stack([self.scale.apply(numbers), np.isnan(numbers)]).astype(np.float32)
 
 

@@ -71,7 +71,9 @@ class TableEncoder:
             stop = at + len(encoder.names)
             for start in range(0, size, ROWS_PER_STEP):
                 end = min(start + ROWS_PER_STEP, size)
-                part = columns[name][start:end] if name in columns else [None] * (end - start)
+                part = _part(columns, name, start, end)
+                if since := _since(self.choices[name]):
+                    part = list(zip(part, _part(columns, since, start, end), strict=True))
                 out[start:end, at:stop] = _encoded(name, self.choices[name].kind, encoder, part)
             at = stop
         return out
@@ -143,6 +145,9 @@ def fit_table(
         choice = choices[name]
         check_options(choice.kind, choice.options)
         values = _training_values(columns, name, training_rows)
+        if since := _since(choice):
+            others = _training_values(columns, since, training_rows)
+            values = list(zip(values, others, strict=True))
         try:
             encoders[name] = encoder_class(choice.kind).fit(values, **choice.options)
         except (EncoderRefused, TypeError) as error:
@@ -165,6 +170,16 @@ def _training_values(
     if isinstance(values, np.ndarray):
         return values[rows]
     return [values[row] for row in rows.tolist()]
+
+
+def _since(choice: ColumnChoice) -> str:
+    """The other column of a date whose difference to it is wanted; options of own kinds are own."""
+    return "" if ":" in choice.kind else str(choice.options.get("since", ""))
+
+
+def _part(columns: Mapping[str, Values], name: str, start: int, end: int) -> Values:
+    """Some rows of a column; one that is gone is missing in all of them."""
+    return columns[name][start:end] if name in columns else [None] * (end - start)
 
 
 def _row_count(columns: Mapping[str, Values], rows: int | None) -> int:

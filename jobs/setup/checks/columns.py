@@ -40,6 +40,7 @@ def _check_column(
         return
     if column.kind:
         yield from _check_kind(column, table)
+        yield from _check_since(node, column, table)
         if column.kind == "vector" and len(property_.sizes) > 1:
             yield Finding(
                 "error",
@@ -54,6 +55,18 @@ def _check_column(
             "warning",
             f"{node.label}.{column.name} is of little use: {proposal.reason}",
             f'{table}  {column.name} = "leave"   (or a kind, to use it all the same)',
+        )
+
+
+def _check_since(node: NodeMapping, column: ColumnMapping, table: str) -> Iterator[Finding]:
+    """The other date that days are counted from is a column too."""
+    since = column.options.get("since") if ":" not in str(column.kind) else None
+    if since and since not in node.column_names:
+        yield Finding(
+            "error",
+            f"{node.label}.{column.name} is to be read as days since {since}, which is no column "
+            f"of {node.label}; there are: {', '.join(node.column_names)}",
+            f'{table}  {since} = "use", or take since out of the options of {column.name}',
         )
 
 

@@ -62,7 +62,7 @@ def check_labels(graph: Graph, settings: Settings, counts: dict[str, int]) -> It
     yield from check_leaking_columns(settings, mapping, classified)
     for relation in mapping.relations:
         yield from _check_relation(subject, relation)
-    yield from check_leaking_relations(mapping, classified)
+    yield from check_leaking_relations(graph, mapping, classified)
     yield from check_telling_neighbours(graph, mapping, classified)
     yield from check_typed_memory(settings, mapping, samples, _count_relations(subject))
 

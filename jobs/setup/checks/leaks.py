@@ -6,13 +6,24 @@ from collections.abc import Container, Iterator, Sequence
 
 from ringfence.connector.mapping import GraphMapping, RelationMapping
 from ringfence.connector.neo4j.driver import Graph
-from ringfence.connector.neo4j.sample import LabelSample, SampledRelation, sample_label
+from ringfence.connector.neo4j.sample import (
+    LabelSample,
+    SampledRelation,
+    sample_label,
+    server_seconds,
+)
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.finding import Finding
 from ringfence.jobs.setup.proposal.columns import usable_values
-from ringfence.jobs.setup.proposal.context import find_neighbour_leaks, find_presence_leak
 from ringfence.jobs.setup.proposal.leaks import find_leaking_columns
+from ringfence.jobs.setup.proposal.neighbour_leaks import (
+    classes_of,
+    find_neighbour_leaks,
+    find_presence_leak,
+    find_time,
+    order_of,
+)
 
 
 def check_leaking_features(subject: LabelInGraph) -> Iterator[Finding]:
@@ -53,9 +64,8 @@ def check_telling_neighbours(
     graph: Graph, mapping: GraphMapping, sample: LabelSample
 ) -> Iterator[Finding]:
     """Relationship types at whose other end the class stands in other words."""
-    told = find_neighbour_leaks(
-        graph, sample, mapping.class_property, mapping.classified.created_at or None
-    )
+    time = find_time(sample, mapping.classified.created_at, server_seconds(graph))
+    told = find_neighbour_leaks(graph, sample, mapping.class_property, time)
     for relation in mapping.relations:
         for sampled in sample.relations:
             key = (sampled.type, sampled.outgoing, sampled.label)
@@ -70,28 +80,24 @@ def check_telling_neighbours(
                 )
 
 
-def check_leaking_relations(mapping: GraphMapping, sample: LabelSample) -> Iterator[Finding]:
-    """Relationship types whose presence comes with the class, or all but names one."""
+def check_leaking_relations(
+    graph: Graph, mapping: GraphMapping, sample: LabelSample
+) -> Iterator[Finding]:
+    """Relationship types whose presence or number comes with the class, or all but names one."""
     classes = classes_of(sample, mapping.class_property)
+    time = find_time(sample, mapping.classified.created_at, server_seconds(graph))
+    order = order_of(sample, time)
     for relation in mapping.relations:
         for sampled in sample.relations:
             if relation.after_evaluation or not _is_same(mapping, relation, sampled):
                 continue
-            if leak := find_presence_leak(sampled, classes):
+            if leak := find_presence_leak(sampled, classes, order):
                 yield Finding(
                     "error",
                     f"{mapping.describe(relation)} gives the class away: {leak}",
                     f"[[graph.relationships]] {relation.type}: after_evaluation = true, or take "
                     "the type out",
                 )
-
-
-def classes_of(sample: LabelSample, name: str) -> list[str | None]:
-    """Return the classes of the sampled nodes."""
-    property_ = sample.properties.get(name)
-    if property_ is None:
-        return [None] * sample.sampled
-    return [None if value is None else str(value) for value in property_.values]
 
 
 def _leaks(

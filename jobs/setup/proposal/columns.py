@@ -4,25 +4,40 @@ from __future__ import annotations
 
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from ringfence.connector.neo4j.sample import LabelSample, SampledProperty
 from ringfence.jobs.setup.proposal.choice import LeftOut
 from ringfence.jobs.setup.proposal.leaks import find_leaking_columns
-from ringfence.models.encoders import infer_kind
+from ringfence.models.encoders import KindProposal, propose_kind, read_as
+from ringfence.models.encoders.calendar import days_between, moments_of
 
 CATEGORY_TYPES = {"STRING", "INTEGER", "BOOLEAN"}
+DATED = ("date", "datetime")
+MAX_NODES_OF_KEY_COLUMN = 64  # as many categories have a column of their own
 MIN_SHARE_OF_TYPE = 0.95  # of the values that must be of one type
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnProposal:
-    """A property to feed: the kind that its values show, and why."""
+    """A property to feed: the kind that its values show, and why.
+
+    options: of the encoder. named: the file has to name the kind, or it would be another one.
+    """
 
     name: str
     kind: str
     why: str
+    options: Mapping[str, bool | int | str] = field(default_factory=dict)
+    named: bool = False
+
+    @classmethod
+    def of(cls, name: str, kind: KindProposal, why: str) -> ColumnProposal:
+        """Return the column of a kind that was proposed."""
+        return cls(name, kind.kind, why, kind.options, kind.named)
 
 
 def propose_columns(
@@ -39,13 +54,13 @@ def propose_columns(
         where = f"{sample.name}.{property_.name}"
         if property_.name in taken:
             continue
-        proposal = infer_kind(property_.values)
+        proposal = propose_kind(property_.values)
         if not proposal.usable:
             left.append(LeftOut(where, f"{proposal.reason}{_use_anyway(sample.name, property_)}"))
         else:
-            used.append(
-                ColumnProposal(property_.name, proposal.kind, _reason(property_, proposal.reason))
-            )
+            why = _reason(property_, proposal.reason)
+            used.append(ColumnProposal.of(property_.name, proposal, why))
+    used = propose_differences(used, sample, classes)
     if not classes:
         return used, left
     leaks = find_leaking_columns(usable_values(sample, taken), classes)
@@ -56,13 +71,86 @@ def propose_columns(
     return [column for column in used if column.name not in leaks], left
 
 
-def usable_values(sample: LabelSample, taken: Container[str]) -> dict[str, list[Any]]:
-    """Return the values of all properties that could be columns, by name."""
-    return {
+def propose_differences(
+    columns: Sequence[ColumnProposal], sample: LabelSample, classes: Sequence[str | None]
+) -> list[ColumnProposal]:
+    """Return the columns; each date but the earliest is also read as days since that one.
+
+    A difference that gives the class away is not proposed.
+    """
+    moments = {
+        column.name: moments_of(sample.properties[column.name].values)[0]
+        for column in columns
+        if column.kind in DATED
+    }
+    medians = {name: float(np.median(days[days >= 0])) for name, days in moments.items()}
+    if len(medians) < 2:
+        return list(columns)
+    base = min(medians, key=lambda name: (medians[name], name))
+    since = {
+        name: days_between(_pairs(sample, name, base)).tolist() for name in medians if name != base
+    }
+    others = {
         name: property_.values
         for name, property_ in sample.properties.items()
-        if name not in taken and infer_kind(property_.values).usable
+        if name in {column.name for column in columns}
     }
+    judged = values_to_judge(others) | {
+        f"{name} since {base}": [None if x != x else x for x in days]
+        for name, days in since.items()
+    }
+    leaks = find_leaking_columns(judged, classes) if classes else {}
+    return [
+        replace(
+            column,
+            why=f"{column.why}; also as days since {base}",
+            options={"since": base},
+            named=True,
+        )
+        if column.name in since and f"{column.name} since {base}" not in leaks
+        else column
+        for column in columns
+    ]
+
+
+def _pairs(sample: LabelSample, name: str, base: str) -> list[tuple[Any, Any]]:
+    values = (sample.properties[each].values for each in (name, base))
+    return list(zip(*values, strict=True))
+
+
+def usable_values(sample: LabelSample, taken: Container[str]) -> dict[str, list[Any]]:
+    """Return the values of all properties that could be columns, by name."""
+    return values_to_judge(
+        {
+            name: property_.values
+            for name, property_ in sample.properties.items()
+            if name not in taken
+        }
+    )
+
+
+def values_to_judge(columns: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+    """Return the columns that are worth using, with their values as their kinds read them."""
+    kinds = {name: propose_kind(values) for name, values in columns.items()}
+    return {
+        name: list(read_as(kinds[name], values))
+        for name, values in columns.items()
+        if kinds[name].usable
+    }
+
+
+def propose_key_column(sample: LabelSample, key: str) -> list[ColumnProposal]:
+    """Return the key as the only column of a label: a category, where it has few nodes.
+
+    >>> from ringfence.connector.neo4j.sample import SampledProperty
+    >>> names = {"name": SampledProperty("name", ["sea", "air"])}
+    >>> propose_key_column(LabelSample("Way", 2, names, (), frozenset()), "name")[0].kind
+    'category'
+    """
+    if sample.count > MAX_NODES_OF_KEY_COLUMN:
+        return []
+    why = f"the key, which tells the {sample.count} nodes apart: the label has no other property"
+    return [ColumnProposal(key, "category", why, {"least": 1}, named=True)]
 
 
 def _use_anyway(label: str, property_: SampledProperty) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 from ringfence.connector.mapping import TimeKind
 from ringfence.connector.neo4j.driver import Graph
@@ -12,28 +13,23 @@ from ringfence.connector.neo4j.sample import (
     LabelSample,
     SampledRelation,
     sample_label,
-    sample_neighbours,
     sample_relation,
     sample_relationship,
 )
 from ringfence.jobs.setup.proposal.arrival import find_relationship_time
 from ringfence.jobs.setup.proposal.choice import Choice, LeftOut
-from ringfence.jobs.setup.proposal.columns import ColumnProposal, propose_columns
-from ringfence.jobs.setup.proposal.keys import propose_key
-from ringfence.jobs.setup.proposal.leaks import (
-    find_set_with_class,
-    find_telling_neighbours,
-    find_telling_presence,
+from ringfence.jobs.setup.proposal.columns import (
+    ColumnProposal,
+    propose_columns,
+    propose_key_column,
 )
+from ringfence.jobs.setup.proposal.keys import propose_key
+from ringfence.jobs.setup.proposal.neighbour_leaks import RelationKey, find_presence_leak
 from ringfence.jobs.setup.proposal.relation_columns import (
     leave_all_out,
     propose_relation_columns,
 )
 
-RelationKey = tuple[str, bool, str]
-"""Type, whether it leaves the label, and the label at its other end."""
-
-MIN_NODES_OF_NEIGHBOURS = 40  # of known class
 MAX_LABELS = 16  # that are looked at around the classified one
 SAMPLED_CONTEXT_NODES = 1_000
 GIVE_KEY = "; to use it: give the nodes a unique property, then: ringfence init --force"
@@ -102,6 +98,8 @@ def propose_context(
                 )
                 continue
             columns, left = propose_columns(sample, {str(key.value): "key"})
+            if set(sample.properties) == {str(key.value)}:
+                columns = propose_key_column(sample, str(key.value))
             surroundings.nodes.append(NodeProposal(name, key, tuple(columns), counts[name], hop))
             surroundings.left_out += left
             surroundings.samples.append(sample)
@@ -118,12 +116,13 @@ def propose_relations(
     kind: TimeKind | None,
     now_seconds: int,
     telling: Mapping[RelationKey, str] = MappingProxyType({}),
+    order: Sequence[Any] | None = None,
 ) -> list[RelationProposal]:
     """Return the relationship types between proposed labels, each once; the classified label first.
 
     `classes` are those of the nodes of the first sample. `kind` is the kind of creation times,
     None where there are none. `telling` are the types of the first sample at whose other end the
-    class stands.
+    class stands. `order` has the times of its nodes.
     """
     relations: dict[tuple[str, str, str], RelationProposal] = {}
     for place, sample in enumerate(samples):
@@ -137,7 +136,7 @@ def propose_relations(
                     sample_relationship(graph, *triple), kind, now_seconds
                 )
             why = f"{relation.share:.0%} of the sampled {sample.name} nodes have it"
-            leak = find_presence_leak(relation, classes) if place == 0 else None
+            leak = find_presence_leak(relation, classes, order) if place == 0 else None
             if place == 0 and leak is None:
                 leak = telling.get((relation.type, relation.outgoing, relation.label))
             sampled = sample_relation(graph, *triple, class_property)
@@ -176,44 +175,9 @@ def list_unused_relations(
     return list(unused.values())
 
 
-def find_neighbour_leaks(
-    graph: Graph, sample: LabelSample, class_property: str, time_property: str | None
-) -> dict[RelationKey, str]:
-    """Return the relationship types of a sample at whose other end the class stands, and why."""
-    classes = [
-        None if value is None else str(value)
-        for value in sample.properties[class_property].values
-    ] if class_property in sample.properties else []  # fmt: skip
-    if sum(value is not None for value in classes) < MIN_NODES_OF_NEIGHBOURS:
-        return {}
-    times = sample.properties.get(time_property or "")
-    order = None if times is None else times.values
-    leaks: dict[RelationKey, str] = {}
-    for near in sample_neighbours(graph, sample):
-        columns = {
-            name: values
-            for name, values in near.columns.items()
-            if not (near.label == sample.name and name == class_property)
-        }
-        told = find_telling_neighbours(near.who, columns, classes, order)
-        if told is not None:
-            leaks[near.type, near.outgoing, near.label] = told
-    return leaks
-
-
 def _triple(label: str, relation: SampledRelation) -> tuple[str, str, str]:
     return (
         (label, relation.type, relation.label)
         if relation.outgoing
         else (relation.label, relation.type, label)
     )
-
-
-def find_presence_leak(relation: SampledRelation, classes: Sequence[str | None]) -> str | None:
-    """Return why a relationship gives the class away, None where it doesn't."""
-    flags = [True if flag else None for flag in relation.has]
-    checks: tuple[Callable[[], str | None], ...] = (
-        lambda: find_set_with_class(flags, classes, "there"),
-        lambda: find_telling_presence(relation.has, classes),
-    )
-    return next((said for check in checks if (said := check())), None)

@@ -10,7 +10,8 @@ class: new nodes never have it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -23,31 +24,49 @@ MIN_ENTROPY_SHARE = 0.05
 TIMES_THE_MEDIAN = 5.0
 TIMES_THE_NEXT = 2.0  # two columns that tell as little as each other are two good columns
 CLEAR_ENTROPY_SHARE = 0.3  # from here on a column is a suspect whatever the others tell
-NEIGHBOUR_ENTROPY_SHARE = 0.8  # a neighbour that tells so much is the class in other words
 SEED = 0  # of the split in two halves
 MIN_NODES_OF_PRESENCE = 10
 PURE = 0.95  # share of one class among the nodes with, or without, a relationship
 
 
 def find_set_with_class(
-    values: Sequence[Any], classes: Sequence[str | None], what: str = "set"
+    values: Sequence[Any],
+    classes: Sequence[str | None],
+    what: str = "set",
+    ages: Sequence[tuple[list[int], list[int]]] | None = None,
 ) -> str | None:
     """Return a sentence where a value is there mostly for nodes of known class.
+
+    ages: nodes of the same age, those with a class and those without; only they are compared then.
 
     >>> find_set_with_class([1] * 30 + [None] * 30, ["a"] * 30 + [None] * 30)
     'set for 100 % of the nodes with a class and 0 % of those without: it comes with the class'
     """
-    known = [value is not None for value, y in zip(values, classes, strict=True) if y is not None]
-    open_ = [value is not None for value, y in zip(values, classes, strict=True) if y is None]
-    if min(len(known), len(open_)) < MIN_GROUP:
+    pairs = ages or [
+        (
+            [at for at, y in enumerate(classes) if y is not None],
+            [at for at, y in enumerate(classes) if y is None],
+        )
+    ]
+    known, open_ = (sum(map(len, side)) for side in zip(*pairs, strict=True))
+    if min(known, open_) < MIN_GROUP:
         return None
-    with_class, without = sum(known) / len(known), sum(open_) / len(open_)
+    shares = [[_share_set(values, side) for side in pair] for pair in pairs]
+    with_class, without = (
+        sum(share[side] * len(pair[1]) for share, pair in zip(shares, pairs, strict=True)) / open_
+        for side in (0, 1)
+    )
     if with_class - without < MAX_POINTS_APART:
         return None
+    of_age = " of the same age" if ages else ""
     return (
         f"{what} for {100 * with_class:.0f} % of the nodes with a class and {100 * without:.0f} % "
-        "of those without: it comes with the class"
+        f"of those without{of_age}: it comes with the class"
     )
+
+
+def _share_set(values: Sequence[Any], places: Sequence[int]) -> float:
+    return sum(values[at] is not None for at in places) / len(places) if places else 0.0
 
 
 def find_leaking_columns(
@@ -90,30 +109,6 @@ def find_telling(
     return telling
 
 
-def find_telling_neighbours(
-    who: Sequence[tuple[str, ...] | None],
-    columns: Mapping[str, Sequence[Any]],
-    classes: Sequence[str | None],
-    order: Sequence[Any] | None = None,
-) -> str | None:
-    """Return a sentence where who a neighbour is, or what stands there, is the class itself.
-
-    who: the neighbours of each node, None where it has none. order: times of the nodes; the later
-    half is then held out.
-    """
-    shares = {"which node it is": entropy_share(who, classes, order)}
-    for name, values in columns.items():
-        shares[f"its {name}"] = entropy_share(values, classes, order)
-    what, share = max(shares.items(), key=lambda item: item[1])
-    if share < NEIGHBOUR_ENTROPY_SHARE:
-        return None
-    held = "later" if order is not None else "held-out"
-    return (
-        f"{what} tells {100 * share:.0f} % of the class on {held} nodes: the class may stand at "
-        "the neighbour, which new nodes lack"
-    )
-
-
 def entropy_share(
     values: Sequence[Any], classes: Sequence[str | None], order: Sequence[Any] | None = None
 ) -> float:
@@ -128,22 +123,29 @@ def entropy_share(
     known = [at for at, y in enumerate(classes) if y is not None]
     if len(known) < 2 * MIN_GROUP:
         return 0.0
-    binned = bin_values([values[at] for at in known])
-    pairs = list(zip(binned, [classes[at] for at in known], strict=True))
-    places = _places(known, order)
-    half = len(pairs) // 2
-    return told_share([pairs[at] for at in places[:half]], [pairs[at] for at in places[half:]])
+    binned = dict(zip(known, bin_values([values[at] for at in known]), strict=True))
+    return told_by(binned, classes, *halve_by_time(known, order))
 
 
-def _places(known: list[int], order: Sequence[Any] | None) -> list[int]:
-    """Places among the nodes of known class: by time where all have one, else drawn."""
-    drawn: list[int] = np.random.default_rng(SEED).permutation(len(known)).tolist()
-    if order is None or any(order[at] is None for at in known):
-        return drawn
-    try:
-        return sorted(drawn, key=lambda place: order[known[place]])
-    except TypeError:  # times with and without a zone
-        return drawn
+def told_by(
+    values: Mapping[int, Hashable],
+    classes: Sequence[str | None],
+    seen: Sequence[int],
+    held: Sequence[int],
+) -> float:
+    """Return the share of the class's entropy that values by node, learnt on `seen`, tell."""
+    pairs = [[(values[at], classes[at]) for at in half] for half in (seen, held)]
+    return told_share(*pairs)
+
+
+def halve_by_time(known: list[int], order: Sequence[Any] | None) -> tuple[list[int], list[int]]:
+    """Return nodes in two halves: by time where all have one, else drawn."""
+    drawn = np.random.default_rng(SEED).permutation(len(known)).tolist()
+    nodes = [known[place] for place in drawn]
+    if order is not None and all(order[at] is not None for at in known):
+        with suppress(TypeError):  # times with and without a zone
+            nodes = sorted(nodes, key=lambda at: order[at])
+    return nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
 
 
 def find_telling_presence(has: Sequence[bool], classes: Sequence[str | None]) -> str | None:

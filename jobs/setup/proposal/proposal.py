@@ -33,13 +33,17 @@ from ringfence.jobs.setup.proposal.columns import (
 from ringfence.jobs.setup.proposal.context import (
     NodeProposal,
     RelationProposal,
-    find_neighbour_leaks,
     list_unused_relations,
     propose_context,
     propose_relations,
 )
 from ringfence.jobs.setup.proposal.keys import propose_key
 from ringfence.jobs.setup.proposal.label_delay import NOT_TOLD, propose_label_delay
+from ringfence.jobs.setup.proposal.neighbour_leaks import (
+    find_neighbour_leaks,
+    find_time,
+    order_of,
+)
 from ringfence.jobs.setup.proposal.promise import MARGINAL, propose_promise
 from ringfence.jobs.setup.proposal.rule import propose_rule
 
@@ -148,12 +152,13 @@ def _complete(
     around = propose_context(graph, sample, counts)
     labels = {sample.name, *(node.label for node in around.nodes)}
     kind = arrival.time_kind if arrival.created_at else None
-    time = arrival.created_at or next(iter(arrival.business_dates), None)
+    time = find_time(sample, arrival.created_at, now)
     telling = find_neighbour_leaks(graph, sample, str(class_.value), time)
     samples = [sample, *around.samples]
     relations = propose_relations(
-        graph, samples, labels, classes, str(class_.value), kind, now, telling
-    )
+        graph, samples, labels, classes, str(class_.value), kind, now, telling,
+        order_of(sample, time),
+    )  # fmt: skip
     left += around.left_out
     left += [LeftOut(name, UMBRELLA) for name in umbrellas]
     left += _explain_distant(graph, sample, counts, labels, left)

@@ -11,13 +11,13 @@ from collections.abc import Container, Mapping, Sequence
 
 from ringfence.connector.neo4j.sample import RelationSample, SampledProperty
 from ringfence.jobs.setup.proposal.choice import LeftOut
-from ringfence.jobs.setup.proposal.columns import ColumnProposal, kind_to_use
+from ringfence.jobs.setup.proposal.columns import ColumnProposal, kind_to_use, values_to_judge
 from ringfence.jobs.setup.proposal.leaks import (
     entropy_share,
     find_set_with_class,
     find_telling,
 )
-from ringfence.models.encoders import infer_kind
+from ringfence.models.encoders import propose_kind
 
 Triple = tuple[str, str, str]
 MIN_ENTROPY_SHARE = 0.5  # one of a node's relationships seldom tells half of its class by itself
@@ -38,7 +38,7 @@ def propose_relation_columns(
         if name in taken:
             left.append(LeftOut(where, f"the {taken[name]} of the relationships"))
             continue
-        proposal = infer_kind(property_.values)
+        proposal = propose_kind(property_.values)
         reason = proposal.reason.replace("node", "relationship")
         if name in leaks:
             left.append(LeftOut(where, f"{leaks[name]}{_use_leaking(triple[1], name)}"))
@@ -46,7 +46,7 @@ def propose_relation_columns(
             left.append(LeftOut(where, f"{reason}{_use_anyway(triple[1], property_)}"))
         else:
             missing = "" if property_.share == 1 else f", missing in {1 - property_.share:.0%}"
-            used.append(ColumnProposal(name, proposal.kind, f"{reason}{missing}"))
+            used.append(ColumnProposal.of(name, proposal, f"{reason}{missing}"))
     return used, left
 
 
@@ -83,7 +83,7 @@ def find_relation_leaks(
     properties = {
         name: property_
         for name, property_ in sample.properties.items()
-        if name not in taken and infer_kind(property_.values).usable
+        if name not in taken and propose_kind(property_.values).usable
     }
     source, _, target = triple
     ends = ((source, sample.source_classes), (target, sample.target_classes))
@@ -95,7 +95,7 @@ def find_relation_leaks(
 def _leaks(
     properties: Mapping[str, SampledProperty], classes: Sequence[str | None]
 ) -> dict[str, str]:
-    values = {name: property_.values for name, property_ in properties.items()}
+    values = values_to_judge({name: property_.values for name, property_ in properties.items()})
     leaks = {
         name: f"CHECK: {why}"
         for name, why in find_telling(values, classes).items()

@@ -97,6 +97,24 @@ def _several_labels(proposal: Proposal) -> Iterator[str]:
         yield from _context(node)
     for relation in proposal.relations:
         yield from _relation(relation)
+    labels = [(str(proposal.label.value), proposal.columns)]
+    labels += [(node.label, node.columns) for node in proposal.context]
+    for label, columns in labels:
+        yield from _named_kinds(label, columns)
+
+
+def _named_kinds(label: str, columns: Sequence[ColumnProposal]) -> Iterator[str]:
+    """The kinds of a label's columns that the file has to name."""
+    named = [column for column in columns if column.named]
+    if named:
+        yield from ("", f"[graph.columns.{toml(label)}]")
+    for column in named:
+        yield f"{toml(column.name)} = {{{_kind(column)}}}"
+
+
+def _kind(column: ColumnProposal) -> str:
+    options = ", ".join(f"{name} = {toml(value)}" for name, value in column.options.items())
+    return f"kind = {toml(column.kind)}" + (f", options = {{{options}}}" if options else "")
 
 
 def _context(node: NodeProposal) -> Iterator[str]:
@@ -107,10 +125,14 @@ def _context(node: NodeProposal) -> Iterator[str]:
     yield from _columns(node.columns)
 
 
-def _columns(columns: Sequence[ColumnProposal]) -> Iterator[str]:
+def _columns(columns: Sequence[ColumnProposal], inline: bool = False) -> Iterator[str]:
+    """A list of columns; `inline`: those of relationships, whose kinds are named in the list."""
     yield "columns = ["
     for column in columns:
-        yield f"  {toml(column.name)},  # {column.kind}: {comment(column.why)}"
+        name = toml(column.name)
+        if inline and column.named:
+            name = f"{{property = {name}, {_kind(column)}}}"
+        yield f"  {name},  # {column.kind}: {comment(column.why)}"
     yield "]"
 
 
@@ -122,7 +144,7 @@ def _relation(column: RelationProposal) -> Iterator[str]:
     if column.created_at:
         yield f"created_at = {toml(column.created_at)}"
     if column.columns:
-        yield from _columns(column.columns)
+        yield from _columns(column.columns, inline=True)
     if column.after_evaluation:
         yield "after_evaluation = true  # CHECK THIS: cut, for it may come with the class"
 

@@ -3,7 +3,7 @@
 import pytest
 
 from ringfence.connector.errors import GraphError
-from ringfence.jobs.config.load import load_values
+from ringfence.jobs.config.load import load, load_values
 from ringfence.jobs.config.settings import Neo4jSettings
 from ringfence.jobs.setup.doctor import run_doctor
 from ringfence.jobs.setup.proposal.proposal import propose
@@ -257,6 +257,104 @@ def test_a_carrier_named_at_each_order_s_own_shipment_is_seen_in_its_columns(con
     )
     relations = {one.type: one for one in propose(connected, "Order", "status").relations}
     assert "its carrier tells" in relations["HAS"].why
+
+
+def test_a_carrier_at_one_of_several_shipments_is_seen_wherever_it_stands(connected):
+    connected.run(SHIPPED)
+    connected.run(
+        "MATCH (o:Order) UNWIND range(0, 4) AS n CREATE (o)-[:HAS]->(:Shipment {id: o.id * 5 + n, "
+        "note: CASE WHEN n = o.id % 5 THEN o.status ELSE 'n' + (o.id * 7 + n) % 50 END})"
+    )
+    relations = {one.type: one for one in propose(connected, "Order", "status").relations}
+    assert "its note tells" in relations["HAS"].why
+    assert relations["HAS"].after_evaluation
+
+
+MONTHLY = """
+UNWIND range(0, 9) AS m CREATE (:Month {id: m, days: 30 + m % 2})
+WITH count(*) AS _
+UNWIND range(0, 399) AS i
+CREATE (o:Order {id: i, amount: i * 37 % 101, written: date('2020-01-01') + duration({days: i}),
+  status: ['fast', 'slow', 'sea'][toInteger(i / 40) % 3]})
+WITH o, i MATCH (m:Month {id: toInteger(i / 40)}) CREATE (o)-[:IN]->(m)
+"""
+
+
+def test_init_and_doctor_hold_out_the_same_nodes(connected, graph, tmp_path, monkeypatch):
+    """Months tell the class of other orders of the month, and nothing of later ones."""
+    connected.run(MONTHLY)
+    monkeypatch.setenv("RINGFENCE_NEO4J_PASSWORD", graph.auth[1])
+    path = tmp_path / "ringfence.toml"
+
+    def said():
+        proposal = propose(connected, "Order", "status")
+        text = as_toml(proposal, "p", server(graph.uri, graph.auth[0]))
+        path.write_text(text.replace("after_evaluation = true", ""), encoding="utf-8")
+        named = [one for one in run_doctor(path) if "stand at the neighbour" in one.text]
+        return {one.type for one in proposal.relations if "stand at the" in one.why}, len(named)
+
+    assert said() == (set(), 0)
+    connected.run("MATCH (o:Order) REMOVE o.written")
+    assert said() == ({"IN"}, 1)  # the control: without a time other nodes are held out
+
+
+def test_kinds_that_a_closer_look_shows_are_written_into_the_file(connected, tmp_path):
+    connected.run(
+        "UNWIND range(1, 200) AS i CREATE (c:Claim {nr: i, size: i % 17, "
+        "amount: toString(i * i % 97) + '.5', paid: ['yes', 'no'][i % 2], "
+        "tags: [j IN range(0, i % 4) | (i * j * 7 + j) % 11 + 20 * j], "
+        "status: CASE WHEN i % 3 = 0 THEN 'fraud' ELSE 'fine' END}) "
+        "MERGE (w:Way {name: ['sea', 'air', 'road', 'rail'][i % 4]}) "
+        "CREATE (c)-[:BY {fee: toString(i) + '.25'}]->(w)"
+    )
+    proposal = propose(connected, "Claim", "status")
+    path = tmp_path / "ringfence.toml"
+    path.write_text(as_toml(proposal, "p", server("bolt://localhost", "neo4j")))
+    mapping = load(path).mapping()
+    claim, way = mapping.nodes
+    kinds = {column.name: (column.kind, dict(column.options)) for column in claim.columns}
+    assert kinds == {
+        "amount": ("number", {"text": True}),
+        "paid": ("boolean", {"text": True}),
+        "tags": ("texts", {}),
+        "size": (None, {}),  # what training sees by itself is not written
+    }
+    ((name, kind, options),) = ((c.name, c.kind, dict(c.options)) for c in way.columns)
+    assert (name, kind, options) == ("name", "category", {"least": 1})
+    ((fee),) = mapping.relations[0].columns
+    assert (fee.name, fee.kind, dict(fee.options)) == ("fee", "number", {"text": True})
+    said = path.read_text()
+    for words in (
+        "numbers kept as text",
+        "true and false kept as text",
+        "ids,",
+        "tells the 4 nodes",
+    ):
+        assert words in said
+
+
+def test_dates_of_a_node_are_also_read_as_days_since_its_earliest(connected, tmp_path):
+    connected.run(
+        "UNWIND range(1, 719) AS i WITH i, date('2020-01-01') + duration({days: i % 90}) AS day "
+        "CREATE (:Parcel {nr: i, sold: day, packed: day + duration({days: i % 5}), "
+        "sent: day + duration({days: i * 7 % 11}), size: i % 17, "
+        "state: CASE WHEN toInteger(i / 90) % 2 = 0 THEN 'late' ELSE 'fine' END})"
+    )
+    proposal = propose(connected, "Parcel", "state")
+    path = tmp_path / "ringfence.toml"
+    path.write_text(as_toml(proposal, "p", server("bolt://localhost", "neo4j")))
+    columns = load(path).mapping().classified.columns
+    read = {column.name: (column.kind, dict(column.options)) for column in columns}
+    assert read["packed"] == read["sent"] == ("date", {"since": "sold"})
+    assert read["sold"] == (None, {})
+    assert "also as days since sold" in path.read_text()
+    connected.run(  # the control: the difference is the class, which neither date tells
+        "MATCH (p:Parcel) SET p.sent = p.sold + duration({days: CASE p.state WHEN 'late' THEN 9 "
+        "ELSE 1 END})"
+    )
+    columns = {column.name: column for column in propose(connected, "Parcel", "state").columns}
+    assert columns["packed"].named
+    assert not columns["sent"].named
 
 
 def test_uneven_classes_get_a_promise_each_with_what_the_other_would_do(connected, tmp_path):
