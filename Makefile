@@ -93,8 +93,9 @@ screenshots: $(VENV)/.dev ## the documentation's pictures of the dashboard, from
 	$(BIN)/ringfence demo --no-serve --folder .ringfence/screenshots
 	$(BIN)/python docs/screenshots/take.py .ringfence/screenshots/ringfence.toml docs/screenshots
 
-bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score, audit (FLIGHTS=folder FAERS=folder)
+bench-real: $(VENV)/.bench ## two real graphs through init, doctor, train, score, audit; each scorer on both in time order (FLIGHTS=folder FAERS=folder)
 	$(BIN)/python -m benchmarks.real.run $(if $(FLIGHTS),--flights $(FLIGHTS)) $(if $(FAERS),--faers $(FAERS)) $(ARGS)
+	$(BIN)/python -m benchmarks.scorers $(if $(FLIGHTS),--flights $(FLIGHTS)) $(if $(FAERS),--faers $(FAERS))
 
 bench-scale: $(VENV)/.bench ## the pass on one machine and over partitions on Ray: memory, bytes, time per stage; a cost model (SIZE=--quick)
 	$(BIN)/python -m benchmarks.partitions.run $(SIZE)

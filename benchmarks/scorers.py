@@ -1,12 +1,14 @@
-"""Typed SAGE and trees on two real graphs in time order: log loss, sizes of sets, cost.
+"""Each scorer on two real graphs in time order: log loss, AUROC, sizes of sets, coverage, cost.
 
-    python -m benchmarks.scorers --flights FOLDER --faers FOLDER [--quick] [--seed 0]
+    python -m benchmarks.scorers --flights FOLDER --faers FOLDER [--quick] [--seeds 0 1 2]
 
 The first 60 % of the nodes, by time, are the past: five of seven train, two of seven stop the
 training, as `[model]` has it; the later ones are halved at random into calibration and test. A
 version is fitted as `ringfence train` fits it and evaluated by the pass of a run on the whole
-graph. Sets are those of TPS at 90 %, all nodes together. Planes are left out of the flights: their
-absence tells of a cancelled flight.
+graph; `auto` is the one with the lowest log loss on validation nodes. Sets are those of TPS at
+90 %, for all nodes together and calibrated per class. Beside each scorer stands the same one on the
+graph with the ends of the relationships permuted within each type. Planes are left out of the
+flights: their absence tells of a cancelled flight.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import argparse
 import math
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,8 +25,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.metrics import roc_auc_score
 
-from benchmarks.measuring import cpu_seconds, keep, show
+from benchmarks.measuring import RESULTS, cpu_seconds, keep, kept, show
 from benchmarks.real import faers, flights
 from ringfence.connector.keys import encode_key
 from ringfence.connector.mapping import (
@@ -37,13 +40,17 @@ from ringfence.connector.mirror import Mirror, RawBlock, RelationshipBlock, cont
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.inference import inference_graph, outputs_at
 from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.training.chosen_fit import validation_log_loss
 from ringfence.jobs.training.fit import fit_network
+from ringfence.jobs.training.fitted import FittedNetwork
+from ringfence.jobs.training.fitted_trees import blend
 from ringfence.jobs.training.split import Split, stop_by_latest
 from ringfence.models.scores import softmax64
 
 ALPHA, PAST, TRAINED = 0.1, 0.6, 5 / 7
 QUICK_NODES, MOST_NODES = 4_000, 30_000
-SCORERS = ("typed_sage", "trees")
+SCORERS = ("typed_sage", "trees", "blend", "auto")
+SHUFFLED = ("log_loss", "auroc", "set_size")
 FLIGHT_COLUMNS = ("sched_dep_time", "sched_arr_time", "distance", "time_hour")
 CASE_COLUMNS = ("eventDate", "age", "ageUnit", "ageGroup", "sex", "manufacturerName",
                 "reportDate", "reporterOccupation")  # fmt: skip
@@ -183,65 +190,144 @@ def split_by_time(mirror: Mirror, seed: int) -> tuple[Split, np.ndarray[Any, Any
     return Split(tuple(classes), indices, np.sort(train), np.sort(validation), calibration), test
 
 
-def measure(world: World, name: str, seed: int, place: Path) -> Iterator[dict[str, Any]]:
-    """Yield a row per scorer."""
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """A fitted scorer, CPU seconds of its training, and its log loss on validation nodes."""
+
+    name: str
+    fitted: FittedNetwork
+    seconds: float
+    loss: float
+
+
+def fit_scorers(world: World, mirror: Mirror, split: Split, seed: int) -> dict[str, Fit]:
+    """Fit both halves once; the blend and the choice follow from them."""
+    used, fits = stop_by_latest(mirror, split), {}
+    for name in SCORERS[:2]:
+        settings = ModelSettings(network=name, seed=seed)
+        project = SimpleNamespace(
+            settings=SimpleNamespace(model=settings, network=name), mapping=world.mapping
+        )
+        seconds, fitted = cpu_seconds(lambda p=project: fit_network(p, mirror, used, None))
+        fits[name] = Fit(name, fitted, seconds, validation_log_loss(used, fitted))
+    both = sum(fit.seconds for fit in fits.values())
+    mean = blend(*(fit.fitted for fit in fits.values()), used)
+    fits["blend"] = Fit("blend", mean, both, validation_log_loss(used, mean))
+    best = min(fits.values(), key=lambda fit: fit.loss)
+    return fits | {"auto": replace(best, seconds=both)}
+
+
+def measure(world: World, seed: int, place: Path) -> dict[str, dict[str, float | str]]:
+    """Return what was measured, by scorer."""
     mirror = fill_mirror(world, place / "mirror")
     split, test = split_by_time(mirror, seed)
-    for scorer in SCORERS:
-        settings = ModelSettings(network=scorer, seed=seed)
-        project = SimpleNamespace(
-            settings=SimpleNamespace(model=settings, network=scorer), mapping=world.mapping
+    wanted = np.concatenate([split.calibration, test])
+    graph = inference_graph(mirror, world.mapping)
+    measured: dict[str, dict[str, float | str]] = {}
+    for scorer, fit in fit_scorers(world, mirror, split, seed).items():
+        facts = {**fit.fitted.manifest_facts(), "classes": list(split.classes)}
+        model = SavedModel(scorer, fit.fitted.weights, fit.fitted.inputs.scaling, np.empty(0),
+                           facts)  # fmt: skip
+        seconds, passed = cpu_seconds(
+            lambda m=model, s=scorer: outputs_at(place / s, m, mirror, world.mapping, graph, wanted)
         )
-        used = stop_by_latest(mirror, split)
-        seconds, fitted = cpu_seconds(lambda p=project, u=used: fit_network(p, mirror, u, None))
-        facts = {**fitted.manifest_facts(), "classes": list(split.classes)}
-        model = SavedModel(scorer, fitted.weights, fitted.inputs.scaling, np.empty(0), facts)
-        wanted = np.concatenate([split.calibration, test])
-        graph = inference_graph(mirror, world.mapping)
-        scoring, passed = cpu_seconds(
-            lambda m=model, s=scorer, g=graph, w=wanted: outputs_at(
-                place / s, m, mirror, world.mapping, g, w
-            )
-        )
-        chances = softmax64(passed.logits)
-        judged = judge(chances, split.class_indices[wanted], len(split.calibration))
-        yield {
-            "graph": name, "scorer": scorer, "past": len(split.train) + len(split.validation),
-            "test": len(test), **judged, "rounds": fitted.trained.epochs,
-            "training_cpu_s": seconds, "first_pass_cpu_s": scoring,
+        judged = judge(softmax64(passed.logits), split.class_indices[wanted], len(test))
+        measured[scorer] = {
+            "took": fit.name, **judged, "training_cpu_s": fit.seconds, "first_pass_cpu_s": seconds,
         }  # fmt: skip
+    return measured
 
 
-def judge(chances: np.ndarray[Any, Any], truth: np.ndarray[Any, Any], n: int) -> dict[str, float]:
-    """Log loss on the test, and sets of TPS whose threshold the calibration nodes give."""
+def judge(
+    chances: np.ndarray[Any, Any], truth: np.ndarray[Any, Any], tested: int
+) -> dict[str, float]:
+    """Judge the last nodes, the test; those before give thresholds, of all nodes and per class."""
+    n, classes = len(truth) - tested, chances.shape[1]
     of_truth = chances[np.arange(len(truth)), truth]
-    rank = math.floor(ALPHA * (n + 1))  # the rank-th lowest calibration probability is kept
-    threshold = np.sort(of_truth[:n])[rank - 1]
-    sets = chances[n:] >= threshold
+    together = chances[n:] >= threshold_of(of_truth[:n])
+    apart = chances[n:] >= [threshold_of(of_truth[:n][truth[:n] == c]) for c in range(classes)]
+    late = truth[n:]
+    areas = [roc_auc_score(late == c, chances[n:, c]) for c in range(classes)]
     return {
         "log_loss": float(-np.log(np.maximum(of_truth[n:], 1e-12)).mean()),
-        "set_size": float(sets.sum(axis=1).mean()),
-        "coverage": float((of_truth[n:] >= threshold).mean()),
+        "auroc": float(np.mean(areas)),
+        "set_size": float(together.sum(axis=1).mean()),
+        "coverage": float(together[np.arange(tested), late].mean()),
+        "worst_class": worst_class(together, late),
+        "class_set_size": float(apart.sum(axis=1).mean()),
+        "class_coverage": float(apart[np.arange(tested), late].mean()),
+        "class_worst_class": worst_class(apart, late),
     }
+
+
+def threshold_of(scores: np.ndarray[Any, Any]) -> float:
+    """The rank-th lowest calibration probability is kept; with too few nodes everything is."""
+    rank = math.floor(ALPHA * (len(scores) + 1))
+    return float(np.sort(scores)[rank - 1]) if rank else -math.inf
+
+
+def worst_class(sets: np.ndarray[Any, Any], truth: np.ndarray[Any, Any]) -> float:
+    return min(float(sets[truth == c, c].mean()) for c in np.unique(truth))
+
+
+def shuffled(world: World, seed: int) -> World:
+    """The same world with the ends of its relationships permuted within each type."""
+    rng = np.random.default_rng((seed, 17))
+    pairs = []
+    for each in world.pairs:
+        order = rng.permutation(len(each)).tolist()
+        pairs.append([(a, each[at][1]) for (a, _), at in zip(each, order, strict=True)])
+    return replace(world, pairs=pairs)
+
+
+def over_seeds(name: str, nodes: int, runs: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """A row per scorer: means over seeds, and the standard error of the log loss."""
+    for scorer in SCORERS:
+        of = [run[scorer] for run in runs]
+        took = [row["took"] for row in of]
+        row: dict[str, Any] = {"graph": name, "nodes": nodes, "scorer": scorer, "seeds": len(of)}
+        row["took"] = ", ".join(sorted(set(took))) if scorer == "auto" else None
+        for key in (key for key in of[0] if key != "took"):
+            row[key] = float(np.mean([each[key] for each in of]))
+        losses = np.array([each["log_loss"] for each in of])
+        spread = losses.std(ddof=1) / math.sqrt(len(of)) if len(of) > 1 else None
+        yield row | {"log_loss_se": None if spread is None else float(spread)}
+
+
+def rows_of_others(flights_folder: Path | None, faers_folder: Path | None) -> list[dict[str, Any]]:
+    """Rows that were measured before, of graphs that are not given now."""
+    given = {"flights": flights_folder, "FAERS": faers_folder}
+    if not (RESULTS / "scorers.json").exists():
+        return []
+    return [row for row in kept("scorers")["rows"] if given[row["graph"]] is None]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--flights", type=Path)
     parser.add_argument("--faers", type=Path)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--nodes", type=int, default=MOST_NODES, help="of each graph, at most")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2])
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
-    most, rows = QUICK_NODES if given.quick else MOST_NODES, []
+    most = QUICK_NODES if given.quick else given.nodes
+    rows = [] if given.quick else rows_of_others(given.flights, given.faers)
     worlds = {"flights": (given.flights, flight_world), "FAERS": (given.faers, case_world)}
     for name, (folder, make) in worlds.items():
         if folder is None:
             continue
-        with tempfile.TemporaryDirectory() as place:
-            for row in measure(make(folder, most), name, given.seed, Path(place)):
-                rows.append(row)
-                show(row)
-    keep("scorers", rows, given.quick, seed=given.seed)
+        world, runs = make(folder, most), []
+        for seed in given.seeds:
+            with tempfile.TemporaryDirectory() as place:
+                run = measure(world, seed, Path(place))
+            with tempfile.TemporaryDirectory() as place:
+                beside = measure(shuffled(world, seed), seed, Path(place))
+            for scorer, row in run.items():
+                row |= {f"shuffled_{key}": beside[scorer][key] for key in SHUFFLED}
+                show({"graph": name, "seed": seed, "scorer": scorer, **row})
+            runs.append(run)
+        rows += over_seeds(name, len(world.classes), runs)
+    keep("scorers", rows, given.quick, seeds=given.seeds)
 
 
 if __name__ == "__main__":

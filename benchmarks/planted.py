@@ -1,0 +1,220 @@
+"""Graphs with known answers, from `init` to `score` without editing: is what ringfence says right?
+
+    python -m benchmarks.planted [--quick] [--accounts 1200]
+
+Each graph has accounts with balance, turnover and a day, shops that they visit and transfers with
+amounts between them. What tells whether an account is a mule is planted: the account's own columns,
+the shop, or the amounts of its transfers; in two of them a relationship gives the class away beside
+that. `init`, `doctor`, `migrate`, `train` and `score` run as they stand. It is asked whether `init`
+cuts what gives the class away and nothing else, what `auto` takes, what `train` says that the
+relationships bring, and how well the accounts of unknown kind are told apart: the area under the
+curve by the p-values of both classes, with a 95 % interval.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measuring import PUBLISHED_KEY, keep, show
+from ringfence.connector.neo4j import embedded
+from ringfence.connector.neo4j.driver import Graph, connect
+from ringfence.connector.neo4j.write.bulk import delete_all_nodes
+from ringfence.connector.store.models import find_active_manifest
+from ringfence.jobs.config.load import load
+from ringfence.jobs.lifecycle.graph_benefit import NUMBERS, OWN_COLUMNS, PERMUTED, GraphBenefit
+from ringfence.jobs.project.model_files import SCORER_CHOICE_KEY
+from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.python_api.project import Project
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.doctor import run_doctor
+from ringfence.jobs.setup.init import run_init
+from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.jobs.training.train import run_training
+
+Row = dict[str, Any]
+
+SHOPS, MULES, LABELLED, TRANSFERS = 20, 0.4, 0.8, 4
+NOISE = 0.1  # share of the accounts that are at the wrong kind of shop
+NOTHING, HELP, HELD = ("nothing", "harm"), ("help",), ("numbers", "help")
+
+
+@dataclass(frozen=True, slots=True)
+class Planted:
+    """A graph and its known answer.
+
+    own: how far balance and turnover of mules are from others', in standard deviations (of one
+    column alone `init` would ask whether it is the class). amounts: the same of the logarithm of
+    what they send. shops: whether the shop tells. leak: the relationship that gives the class away,
+    which `init` has to cut. verdicts: what `train` may say of the graph.
+    """
+
+    name: str
+    verdicts: tuple[str, ...]
+    own: float = 0.0
+    amounts: float = 0.0
+    shops: bool = False
+    leak: str = ""
+
+
+WORLDS = (
+    Planted("the graph is irrelevant", NOTHING, own=1.2),
+    Planted("the graph decides", HELP, shops=True),
+    Planted("amounts of transfers decide", HELD, amounts=1.5),
+    Planted("the class stands at a neighbour", NOTHING, own=1.2, leak="IN"),
+    Planted("a relationship comes with the class", NOTHING, own=1.2, leak="REPORTED_IN"),
+)
+ACCOUNTS = """
+UNWIND $rows AS row
+CREATE (a:Account {id: row.id, balance: row.balance, turnover: row.turnover, kind: row.kind,
+  opened: date('2020-01-01') + duration({days: row.id})})
+"""
+SHOP = "UNWIND range(0, $count - 1) AS i CREATE (:Shop {id: 's' + i, size: i + 0.5})"
+VISITS = """
+UNWIND $rows AS row MATCH (a:Account {id: row.id}), (s:Shop {id: 's' + row.shop})
+CREATE (a)-[:VISITS]->(s)
+"""
+TRANSFER = """
+UNWIND $rows AS row MATCH (a:Account {id: row.id}), (b:Account {id: row.to})
+CREATE (a)-[:SENT {amount: row.amount}]->(b)
+"""
+STATES = """
+MATCH (a:Account) MERGE (s:State {code: coalesce(a.kind, 'open')}) CREATE (a)-[:IN]->(s)
+"""
+REPORTS = """
+MATCH (a:Account) WHERE a.kind IS NOT NULL
+CREATE (a)-[:REPORTED_IN]->(:Report {id: a.id, pages: a.id % 7})
+"""
+
+
+def write_world(graph: Graph, world: Planted, accounts: int, seed: int) -> dict[int, str]:
+    """Write a graph into an empty database; return the true kind of each account."""
+    rng = np.random.default_rng((seed, 30))
+    mule = rng.random(accounts) < MULES
+    known = rng.random(accounts) < LABELLED
+    kinds = np.where(mule, "mule", "plain").tolist()
+    own = rng.normal(world.own * mule, 1.0, (2, accounts)).round(4).tolist()
+    graph.run("CREATE CONSTRAINT IF NOT EXISTS FOR (a:Account) REQUIRE a.id IS UNIQUE")
+    graph.run(ACCOUNTS, rows=[
+        {"id": at, "balance": balance, "turnover": turnover, "kind": kind if here else None}
+        for at, (balance, turnover, kind, here) in enumerate(zip(*own, kinds, known, strict=True))
+    ])  # fmt: skip
+    graph.run(SHOP, count=SHOPS)
+    large = mule ^ (rng.random(accounts) < NOISE)
+    shop = rng.integers(0, SHOPS // 2, accounts) + (SHOPS // 2) * large
+    if not world.shops:
+        shop = rng.integers(0, SHOPS, accounts)
+    graph.run(VISITS, rows=[{"id": at, "shop": int(shop[at])} for at in range(accounts)])
+    source = np.repeat(np.arange(accounts), TRANSFERS)
+    amounts = np.exp(rng.normal(4 + world.amounts * mule[source], 1.0)).round(2)
+    ends = rng.integers(0, accounts, len(source))
+    graph.run(TRANSFER, rows=[
+        {"id": a, "to": b, "amount": amount}
+        for a, b, amount in zip(source.tolist(), ends.tolist(), amounts.tolist(), strict=True)
+    ])  # fmt: skip
+    if world.leak:
+        graph.run(STATES if world.leak == "IN" else REPORTS)
+    return dict(enumerate(kinds))
+
+
+def try_world(
+    graph: Graph, user: str, world: Planted, folder: Path, accounts: int, seed: int = 0
+) -> Row:
+    """Run the product on a graph and say whether what it says is right.
+
+    RINGFENCE_NEO4J_PASSWORD is set; the database is empty.
+    """
+    kinds = write_world(graph, world, accounts, seed)
+    path = folder / "ringfence.toml"
+    proposal = run_init(path, graph.uri, user, None, "planted", force=True)
+    errors = [finding.text for finding in run_doctor(path) if finding.level == "error"]
+    with open_workspace(load(path)) as workspace:
+        run_migrations(workspace)
+        trained = run_training(workspace)
+        run_scoring(workspace)
+        manifest = json.loads(find_active_manifest(workspace.store, workspace.project) or "{}")
+    benefit = GraphBenefit.from_manifest(manifest)
+    if benefit is None:
+        raise ValueError("train has checked no graph")
+    choice = manifest[SCORER_CHOICE_KEY]
+    losses = {each["name"]: each["log_loss"] for each in choice["tried"]}
+    sets = Project(load(path)).sets()
+    area, low, high = area_of(sets, kinds)
+    cut = sorted(relation.type for relation in proposal.relations if relation.after_evaluation)
+    own = benefit.beside(OWN_COLUMNS)
+    right = {
+        "doctor": not errors,
+        "leaks": cut == ([world.leak] if world.leak else []),
+        "auto": losses[choice["chosen"]] == min(losses.values()),
+        "graph check": benefit.verdict in world.verdicts and not benefit.is_suspicious,
+        "told apart": low > 0.5,
+    }
+    return {
+        "world": world.name, "accounts": accounts, "cut": ", ".join(cut) or "nothing",
+        "took": choice["chosen"], **{f"{name}_loss": loss for name, loss in losses.items()},
+        "verdict": benefit.verdict, "over_own": own.gain, "over_own_low": own.low,
+        "over_own_high": own.high, "over_numbers": benefit.beside(NUMBERS).gain,
+        "over_permuted": benefit.beside(PERMUTED).gain, "area": area, "area_low": low,
+        "area_high": high, "covered": float(covered(sets, kinds)), "right": all(right.values()),
+        "wrong": ", ".join(name for name, fine in right.items() if not fine) or None,
+        "said": list(trained.graph),
+    }  # fmt: skip
+
+
+def area_of(sets: Any, kinds: dict[int, str]) -> tuple[float, float, float]:
+    """The area under the curve of a set's p-values, with Hanley and McNeil's 95 % interval."""
+    mule = np.array([kinds[int(key)] == "mule" for key in sets["key"]])
+    score = (sets["p mule"].fillna(0) - sets["p plain"].fillna(0)).to_numpy()
+    above = score[mule][:, None] - score[~mule][None, :]
+    area = float((above > 0).mean() + (above == 0).mean() / 2)
+    one, two = area / (2 - area), 2 * area**2 / (1 + area)
+    m, n = int(mule.sum()), int((~mule).sum())
+    variance = area * (1 - area) + (m - 1) * (one - area**2) + (n - 1) * (two - area**2)
+    half = 1.96 * float(np.sqrt(variance / (m * n)))
+    return area, area - half, area + half
+
+
+def covered(sets: Any, kinds: dict[int, str]) -> float:
+    """Share of the accounts of unknown kind whose set holds it."""
+    held = [
+        kinds[int(key)] in classes
+        for key, classes in zip(sets["key"], sets["classes"], strict=True)
+    ]
+    return float(np.mean(held))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--accounts", type=int, default=1_200)
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    accounts = 600 if given.quick else given.accounts
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="ringfence-planted-") as place:
+        server = embedded.start(Path(place) / "neo4j")
+        os.environ |= PUBLISHED_KEY | {"RINGFENCE_NEO4J_PASSWORD": server.password}
+        try:
+            for number, world in enumerate(WORLDS):
+                folder = Path(place) / str(number)
+                folder.mkdir()
+                with closing(connect(server.uri, server.user, server.password)) as graph:
+                    delete_all_nodes(graph)
+                    rows.append(try_world(graph, server.user, world, folder, accounts))
+                show({name: value for name, value in rows[-1].items() if name != "said"})
+        finally:
+            embedded.stop(Path(place) / "neo4j")
+    keep("planted", rows, given.quick)
+    if not all(row["right"] for row in rows):
+        raise SystemExit(1)
+
+
+if __name__ == "__main__":
+    main()
