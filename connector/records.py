@@ -298,16 +298,22 @@ class KnownNode:
     noticed_ns: int
     joined_by: int | None
     role: Role | None = None
+    sampled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RunCount:
-    """Number, time and size of a run, and the version that decided it."""
+    """Number, time and size of a run, and the version that decided it.
+
+    `sampled` nodes are in the audit sample, `listed_apart` on some list and not in it.
+    """
 
     seq: int
     decided_ns: int
     evaluated: int
     model: str = ""
+    listed_apart: int = 0
+    sampled: int = 0
 
 
 @dataclass(frozen=True, slots=True)

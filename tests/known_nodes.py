@@ -15,16 +15,18 @@ class ListedNodes:
     """A list that answers as the store does."""
 
     nodes: Sequence[KnownNode]
+    selected: Collection[str] = ()
 
     def all(self) -> list[KnownNode]:
         return list(self.nodes)
 
     def counts(self) -> list[KnownCount]:
         alike = Counter(
-            (n.evaluated_in, n.label, n.noticed_ns, n.joined_by is not None, n.role)
+            (n.evaluated_in, n.label, n.noticed_ns, n.joined_by is not None, n.role,
+             n.node_key in self.selected, n.sampled)
             for n in self.nodes
-        )
-        return [KnownCount(*kind, nodes) for kind, nodes in alike.items()]
+        )  # fmt: skip
+        return [KnownCount(*kind[:5], nodes, *kind[5:]) for kind, nodes in alike.items()]
 
     def unjoined(self, runs: Collection[int]) -> list[KnownNode]:
         return [

@@ -21,7 +21,7 @@ from ringfence.connector.store.tallies import Tally
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.scoring.calibration.settled_runs import find_settled, usual_labels
 
-NOT_SETTLED = "only its early classes are known"
+NOT_SETTLED = "only its early classes are known, or those of listed nodes"
 WAITING = "not enough known yet"
 
 
@@ -66,7 +66,10 @@ def without_unsettled(
     early = sum(tally.counts["known"] for tally in waiting_runs(span, unsettled))
     if judged is None or not judged.known:
         return _waiting(row, NOT_SETTLED)
-    left_out = f"; {early:,} known nodes of runs of which only early classes are known do not count"
+    left_out = (
+        f"; {early:,} known nodes of runs of which only early classes are known, or those of "
+        "listed nodes, do not count"
+    )
     return replace(
         row,
         coverage=judged.coverage,

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, HTTPException, Path, Query
+from fastapi import APIRouter, HTTPException, Path, Query, Request
 
+from ringfence.connector.errors import ConfigError
 from ringfence.connector.records import Slice
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.store.queries.worklist import PAGE_ROWS, read_worklist
 from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.dashboard import schemas
 from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
 from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.sample import read_sample_status
+from ringfence.jobs.worklist.request import filter_of, place_of, require_names
+from ringfence.jobs.worklist.table import classes_to_choose, row_of
+from ringfence.jobs.worklist.triage import KINDS, read_triage
 
 NOT_FOUND: dict[int | str, dict[str, Any]] = {
     404: {"model": schemas.Problem, "description": "There is none."}
@@ -24,6 +29,8 @@ UNUSABLE: dict[int | str, dict[str, Any]] = {
 }
 Last = Annotated[int, Query(ge=1, le=1000, description="How many runs, the newest.")]
 Seq = Annotated[int, Path(ge=1, le=2**62, description="Number of a run.")]
+Limit = Annotated[int, Query(ge=1, le=1000, description="How many nodes.")]
+Pile = Literal["investigate", "clear", "open"]
 Row = dict[str, Any]
 
 router = APIRouter(prefix="/api/v1", responses=UNUSABLE, tags=["ringfence"])
@@ -100,6 +107,50 @@ def node(queries: Queries, key: Annotated[str, Query(min_length=1, max_length=51
 def lists(queries: Queries) -> list[Row]:
     """Promised and realised share of wrong nodes per list: all runs, the last 90 days, the last."""
     return [row.as_json() for row in audit_lists(queries.store, queries.project)]
+
+
+@router.get("/lists/nodes", response_model=schemas.Piles, responses=NOT_FOUND)
+def list_nodes(
+    queries: Queries,
+    run: Annotated[int | None, Query(ge=1, le=2**62, description="The last by default.")] = None,
+    pile: Annotated[Pile | None, Query(description="Only this one.")] = None,
+    limit: Limit = PAGE_ROWS,
+) -> Row:
+    """The nodes of a run by pile, those that would be listed at the smallest share first."""
+    try:
+        piles = read_triage(queries, run)
+    except ConfigError as error:
+        raise HTTPException(404, error.found) from None
+    wanted = [node for node in piles.nodes if pile in (None, node.pile)]
+    return {
+        "run": piles.run.seq,
+        "words": [facts.words for facts in piles.run.lists],
+        "piles": {name: piles.count(name) for name in KINDS},
+        "nodes": [node.as_row() for node in wanted[:limit]],
+        "left_out": max(len(wanted) - limit, 0),
+    }
+
+
+@router.get("/worklist", response_model=schemas.Worklist, responses=NOT_FOUND)
+def worklist(request: Request, queries: Queries, limit: Limit = PAGE_ROWS) -> Row:
+    """Nodes whose set holds a class, surest first, with the filters of the page."""
+    given = {name: text for name, text in request.query_params.items() if name != "limit"}
+    try:
+        require_names(name for name in given if name not in ("class", "after"))
+        wanted = filter_of(given)
+    except ConfigError as error:
+        raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None
+    if wanted.class_ not in classes_to_choose(queries):
+        raise HTTPException(404, "no model of this project knows such a class")
+    nodes = read_worklist(queries, wanted, limit + 1)
+    shown = nodes[:limit]
+    rows = [row_of(node, wanted.class_) for node in shown]
+    more = len(nodes) > limit
+    return {
+        "class_": wanted.class_,
+        "nodes": [{**row, "class_": row["class"]} for row in rows],
+        "after": place_of(shown[-1].p, shown[-1].node_key) if more else None,
+    }
 
 
 @router.get("/alarms", response_model=list[schemas.Alarm])

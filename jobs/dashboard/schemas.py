@@ -64,6 +64,54 @@ class List(BaseModel):
     words: str
 
 
+class WorklistNode(BaseModel):
+    """A node whose set holds a class; state, by and outcome are what people did with it."""
+
+    node: str
+    class_: str
+    p: float
+    size: int
+    degree: int
+    run: int
+    decided: str
+    known_class: str | None
+    state: str
+    by: str | None
+    outcome: str | None
+    about: str | None
+    note: str | None
+
+
+class Worklist(BaseModel):
+    """A page of the worklist; `after` gives the next one, and is None on the last."""
+
+    class_: str
+    nodes: list[WorklistNode]
+    after: str | None
+
+
+class PileNode(BaseModel):
+    """A node of a pile; `share` is the smallest promised share at which it would be listed."""
+
+    pile: str
+    list: str
+    node: str
+    share: float | None
+    set: str
+    known_class: str | None
+    run: int
+
+
+class Piles(BaseModel):
+    """The piles of a run: whom to investigate, whom to clear, who is on no list."""
+
+    run: int
+    words: list[str]
+    piles: dict[str, int]
+    nodes: list[PileNode]
+    left_out: int
+
+
 class Status(BaseModel):
     """A project at a glance."""
 

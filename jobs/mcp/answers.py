@@ -10,12 +10,15 @@ from contextlib import contextmanager
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.keys import decode_key
+from ringfence.connector.list_terms import ListFacts
 from ringfence.connector.neo4j.read.example_queries import GRAPH_SCHEMA
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store import migrate
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import read_worklist
 from ringfence.connector.times import format_time
+from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.mcp import promises
@@ -26,6 +29,7 @@ from ringfence.jobs.views.explain import Explanation, explain, run_explain
 from ringfence.jobs.views.promise import promise_of_run
 from ringfence.jobs.worklist.request import filter_of
 from ringfence.jobs.worklist.table import classes_to_choose, require_class
+from ringfence.jobs.worklist.triage import KINDS, read_triage
 
 Answer = dict[str, Any]
 
@@ -60,6 +64,57 @@ def worklist(settings: Settings, limit: int, filters: Mapping[str, str]) -> Answ
         return _answer(
             promises.WORKLIST, queries, may_be=from_graph(wanted.class_), limit=limit, nodes=rows
         )
+
+
+def lists(settings: Settings, run: int | None, pile: str, limit: int) -> Answer:
+    """The lists of a run: promise, what came true so far, and the nodes of its piles."""
+    if pile and pile not in KINDS:
+        raise ConfigError(
+            found=f"no pile is called {pile!r}", needed=f"one of: {', '.join(KINDS)}",
+            next_step="the tool lists, without a pile",
+        )  # fmt: skip
+    with _queries(settings) as queries:
+        piles = read_triage(queries, run)
+        chosen = [node for node in piles.nodes if pile in ("", node.pile)]
+        rows = [
+            {
+                "pile": node.pile,
+                "list": node.list_ or None,
+                "node": from_graph(decode_key(node.node_key)),
+                "share": node.share,
+                "set": all_from_graph(node.classes),
+                "known_class": from_graph(node.label),
+            }
+            for node in chosen[: min(limit, MAX_NODES)]
+        ]
+        return _answer(
+            promises.LISTS,
+            queries,
+            run=piles.run.seq,
+            lists=[_list_facts(facts) for facts in piles.run.lists],
+            piles={name: piles.count(name) for name in KINDS},
+            so_far=[
+                {"list": row.terms.name, "over": row.slice, "listed": row.listed,
+                 "known": row.known, "wrong": row.false, "verdict": row.verdict,
+                 "says": from_graph(row.words)}
+                for row in audit_lists(queries.store, queries.project)
+            ],
+            nodes=rows,
+            left_out=len(chosen) - len(rows),
+        )  # fmt: skip
+
+
+def _list_facts(facts: ListFacts) -> Answer:
+    return {
+        "list": facts.terms.name,
+        "class": from_graph(facts.terms.class_),
+        "holds": "nodes not of the class" if facts.terms.is_clear else "nodes of the class",
+        "may_be_wrong": facts.terms.may_be_wrong,
+        "per": facts.terms.per,
+        "listed": facts.listed,
+        "status": facts.status,
+        "says": from_graph(facts.words),
+    }
 
 
 def node(settings: Settings, key: str) -> Answer:

@@ -20,6 +20,11 @@ NODE = (
     f"{P_VALUE} The promise is about many nodes together and not about this one. Where doubts are "
     "listed, the promise can't be relied on now."
 )
+LISTS = (
+    "A list promises a share of wrong nodes, over runs or over the stream as its sentence says, "
+    "and says nothing of any one node. Share is the smallest promised share at which a node would "
+    "be listed, and is no probability. Verdicts are about listed nodes whose class became known."
+)
 WHY = (
     f"{P_VALUE} Reasons say what the model's answer rests on: how p and the set change without a "
     "neighbour, a relationship type or a column. They are no causes in the world and carry no "

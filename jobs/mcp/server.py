@@ -87,6 +87,14 @@ def make_server(settings: Settings) -> ReadingServer:
         return _said(lambda: answers.worklist(settings, max(1, limit), given))
 
     @reading
+    def lists(run: int | None = None, pile: str = "", limit: int = 20) -> Answer:
+        """Show the lists of a run with their promises, verdicts and nodes; the last by default.
+
+        pile: investigate, clear or open; without it, all. At most 200 nodes.
+        """
+        return _said(lambda: answers.lists(settings, run, pile, max(1, limit)))
+
+    @reading
     def node(key: str | int) -> Answer:
         """Show one node: its set, p-values, run, class once known, and doubts about the promise."""
         return _said(lambda: answers.node(settings, str(key)))

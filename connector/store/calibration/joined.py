@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import ColumnElement, Connection, func, insert, select
 
 from ringfence.connector.records import JoinedNode, RunCount
 from ringfence.connector.store.blocks import split
@@ -47,6 +47,9 @@ def joined_digest(nodes: Iterable[JoinedNode]) -> str:
     return digest.hexdigest()
 
 
+_LISTED_APART = prediction.c.lists.is_not(None) & prediction.c.sampled.is_(False)
+
+
 def run_counts(store: Store, project: str) -> list[RunCount]:
     """Return number, time, size and version of every run, oldest first."""
     query = (
@@ -55,7 +58,24 @@ def run_counts(store: Store, project: str) -> list[RunCount]:
         .order_by(run.c.seq)
     )
     with store.reading() as connection:
-        return [RunCount(*row) for row in connection.execute(query)]
+        listed = _count_by_run(connection, project, _LISTED_APART)
+        sampled = _count_by_run(connection, project, prediction.c.sampled.is_(True))
+        return [
+            RunCount(*row, listed.get(row.seq, 0), sampled.get(row.seq, 0))
+            for row in connection.execute(query)
+        ]
+
+
+def _count_by_run(
+    connection: Connection, project: str, chosen: ColumnElement[bool]
+) -> dict[int, int]:
+    """Return how many nodes of each run were chosen; partial indexes have them."""
+    query = (
+        select(prediction.c.seq, func.count())
+        .where(prediction.c.project == project, chosen)
+        .group_by(prediction.c.seq)
+    )
+    return {int(seq): int(count) for seq, count in connection.execute(query)}
 
 
 def joined_by_run(connection: Connection, project: str, seq: int) -> list[JoinedNode]:

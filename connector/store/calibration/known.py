@@ -10,19 +10,23 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Select, and_, func, select
+from sqlalchemy import ColumnElement, Select, Subquery, and_, false, func, or_, select
 
 from ringfence.connector.records import KnownNode, Role
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import joined, member, prediction
+from ringfence.connector.store.tables import joined, mark, member, prediction
 
 RUNS_PER_STATEMENT = 500
 
 
 @dataclass(frozen=True, slots=True)
 class KnownCount:
-    """How many evaluated nodes of known class agree in all fields of `KnownNode` but the key."""
+    """How many evaluated nodes of known class agree in all fields of `KnownNode` but the key.
+
+    `selected` nodes were on a list, or a person had said what came out before the class was
+    noticed.
+    """
 
     evaluated_in: int
     label: str
@@ -30,6 +34,8 @@ class KnownCount:
     is_joined: bool
     role: Role | None
     nodes: int
+    selected: bool = False
+    sampled: bool = False
 
 
 class KnownNodes:
@@ -56,7 +62,20 @@ class KnownNodes:
             joined.c.seq.is_not(None).label("is_joined"),
             member.c.role,
         )
-        query = self._known(select(*alike, func.count())).group_by(*alike)
+        worked_on = (
+            select(mark.c.node_key, func.min(mark.c.at_ns).label("at_ns"))
+            .where(mark.c.project == self.project, mark.c.outcome.is_not(None))
+            .group_by(mark.c.node_key)
+            .subquery()
+        )
+        selected = or_(
+            prediction.c.lists.is_not(None),
+            func.coalesce(worked_on.c.at_ns < prediction.c.labelled_ns, false()),
+        )
+        chosen = (selected.label("selected"), prediction.c.sampled)
+        query = self._known(
+            select(*alike, func.count(), *chosen), (worked_on, prediction.c.node_key)
+        ).group_by(*alike, *chosen)
         with self.store.reading() as connection:
             return [KnownCount(*row) for row in connection.execute(query)]
 
@@ -104,11 +123,14 @@ class KnownNodes:
                 prediction.c.labelled_ns,
                 joined.c.seq.label("joined_by"),
                 member.c.role,
+                prediction.c.sampled,
             )
         )
 
-    def _known(self, query: Select[Any]) -> Select[Any]:
-        """Some columns of the evaluated nodes of known class."""
+    def _known(
+        self, query: Select[Any], beside: tuple[Subquery, ColumnElement[str]] | None = None
+    ) -> Select[Any]:
+        """Some columns of the evaluated nodes of known class, with those of a table beside."""
         same_node = [
             and_(
                 other.c.project == prediction.c.project,
@@ -117,9 +139,10 @@ class KnownNodes:
             )
             for other in (joined, member)
         ]
-        return (
-            query.select_from(prediction)
-            .outerjoin(joined, same_node[0])
-            .outerjoin(member, same_node[1])
-            .where(prediction.c.project == self.project, prediction.c.label.is_not(None))
+        tables = prediction.outerjoin(joined, same_node[0]).outerjoin(member, same_node[1])
+        if beside is not None:
+            other, key = beside
+            tables = tables.outerjoin(other, other.c.node_key == key)
+        return query.select_from(tables).where(
+            prediction.c.project == self.project, prediction.c.label.is_not(None)
         )

@@ -27,9 +27,11 @@ Rows = Sequence[Any]
 
 
 def evaluated_nodes(connection: Connection, project: str) -> Rows:
-    """Return key, run, size and whether it was sampled of every evaluated node."""
+    """Return key, run, size, whether it was sampled and whether listed, of every evaluated node."""
     of = prediction.c
-    query = select(of.node_key, of.seq, of.size, of.sampled).where(of.project == project)
+    is_listed = of.lists.is_not(None).label("is_listed")
+    columns = of.node_key, of.seq, of.size, of.sampled, is_listed
+    query = select(*columns).where(of.project == project)
     return connection.execute(query).all()
 
 

@@ -16,6 +16,7 @@ from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordR
 from ringfence.connector.store.audit_chain.run_comparison import RUN_DEFAULTS
 from ringfence.connector.store.calibration.run_basis import FIELD as BASIS
 from ringfence.connector.store.queries import derivation_rows as rows
+from ringfence.connector.store.worklist.marks import KIND as MARKED_NODE
 from ringfence.jobs.project.promise import FIRST_TERMS, PromiseTerms
 
 Body = Mapping[str, Any]
@@ -100,11 +101,13 @@ class History:
         self.run_of: list[int] = []
         self.size: list[int] = []
         self.sampled: list[bool] = []
+        self.listed: list[bool] = []
         for row in rows.evaluated_nodes(reader.connection, reader.project):
             self.keys.append(row.node_key)
             self.run_of.append(row.seq)
             self.size.append(row.size)
             self.sampled.append(row.sampled)
+            self.listed.append(row.is_listed)
         self.place = {key: node for node, key in enumerate(self.keys)}
         self.known: list[Known | None] = [None] * len(self.keys)
         entry_of = {body["noticed_ns"]: body["n"] for body in record.bodies("classes")}
@@ -113,6 +116,7 @@ class History:
              for row in rows.noticed_labels(reader.connection, reader.project)),
             key=lambda noticed: noticed[0],  # clocks are set back, entries follow each other
         )  # fmt: skip
+        self._worked_on = _first_outcomes(record)
         self._next = 0
         self._of_run: dict[int, list[int]] | None = None
 
@@ -121,7 +125,12 @@ class History:
         run = DecidedRun(entry, body, {**RUN_DEFAULTS, **body["run"]})
         self.runs[run.seq] = run
         facts = run.facts
-        count = RunCount(run.seq, facts["decided_ns"], facts["n_evaluated"], run.version)
+        nodes = self.nodes_of(run.seq)
+        sampled = sum(self.sampled[node] for node in nodes)
+        apart = sum(self.listed[node] and not self.sampled[node] for node in nodes)
+        count = RunCount(
+            run.seq, facts["decided_ns"], facts["n_evaluated"], run.version, apart, sampled
+        )
         self._counts.append(count)
         return run
 
@@ -142,6 +151,11 @@ class History:
                 self.known[node] = after
                 changes.append(Change(node, before, after))
         return changes
+
+    def is_selected(self, node: int, known: Known) -> bool:
+        """Whether a node was listed, or its outcome was recorded before its class was noticed."""
+        said_ns = self._worked_on.get(self.keys[node])
+        return self.listed[node] or (said_ns is not None and said_ns < known.noticed_ns)
 
     def earlier(self, run: DecidedRun) -> Iterator[DecidedRun]:
         """Yield the runs before one, the newest first."""
@@ -169,3 +183,13 @@ class History:
     def classes(self, version: str) -> tuple[str, ...]:
         """Return a version's classes in the order of its outputs; none where they are unknown."""
         return tuple(map(str, self.manifest(version).get("classes", NO_CLASSES)))
+
+
+def _first_outcomes(record: AuditRecord) -> dict[str, int]:
+    """When people first said what came out, by key of the node."""
+    said: dict[str, int] = {}
+    for body in record.bodies(MARKED_NODE):
+        mark = body["mark"]
+        if mark.get("outcome") is not None:
+            said.setdefault(mark["node_key"], mark["at_ns"])
+    return said

@@ -13,8 +13,8 @@ from ringfence.connector.records import KnownNode, Role
 from ringfence.connector.store.calibration.known import KnownCount
 from ringfence.jobs.integrity.derivation.history import Change, History, Known
 
-Alike = tuple[int, str, int, bool, Role | None]
-"""Run, class, time of notice, whether it joined, role in the training."""
+Alike = tuple[int, str, int, bool, Role | None, bool, bool]
+"""Run, class, time of notice, whether it joined, role in the training, selected, sampled."""
 
 
 class KnownAtEntry:
@@ -54,19 +54,26 @@ class KnownAtEntry:
 
     def counts(self) -> list[KnownCount]:
         """Return how many there are of each run, class, time of notice, joined or not, and role."""
-        return [KnownCount(*alike, nodes) for alike, nodes in self._counts.items() if nodes > 0]
+        return [
+            KnownCount(*alike[:5], nodes, *alike[5:])
+            for alike, nodes in self._counts.items()
+            if nodes > 0
+        ]
 
     def unjoined(self, runs: Collection[int]) -> list[KnownNode]:
         """Return the nodes of some runs that neither joined nor took part in the training."""
         history = self._history
         return [
-            KnownNode(history.keys[node], seq, known.label, known.noticed_ns, None)
+            KnownNode(
+                history.keys[node], seq, known.label, known.noticed_ns, None, None,
+                history.sampled[node],
+            )
             for seq in sorted(runs)
             for node in history.nodes_of(seq)
             if (known := history.known[node]) is not None
             and node not in self._joined_by
             and self.role_of(node) is None
-        ]
+        ]  # fmt: skip
 
     def _count(self, changes: Iterable[Change]) -> None:
         for node, before, after in changes:
@@ -77,4 +84,7 @@ class KnownAtEntry:
     def _alike(self, node: int, known: Known) -> Alike:
         history = self._history
         joined = node in self._joined_by
-        return history.run_of[node], known.label, known.noticed_ns, joined, self.role_of(node)
+        return (
+            history.run_of[node], known.label, known.noticed_ns, joined, self.role_of(node),
+            history.is_selected(node, known), history.sampled[node],
+        )  # fmt: skip

@@ -67,8 +67,11 @@ def find_joining(
     open_ = {count.evaluated_in for count in counts if not count.is_joined} & settled.seqs
     if not kind.uses_recent_labels:  # joining nodes only move the level
         open_ &= own_runs
+    sampled = {count.evaluated_in for count in counts if not count.is_joined and count.sampled}
+    sampled &= settled.of_sample if kind.uses_recent_labels else frozenset()
     divided = {count.evaluated_in for count in counts if count.role is not None}
-    new = eligible.among([n for n in known.unjoined(open_) if n.label in classes], divided)
+    free = [*known.unjoined(open_), *(n for n in known.unjoined(sampled) if n.sampled)]
+    new = eligible.among([node for node in free if node.label in classes], divided)
     done = {count.evaluated_in for count in counts if count.is_joined} & own_runs
     answered = tuple(sorted((open_ & own_runs) - done))
     waiting = len(own_runs - done - set(answered))

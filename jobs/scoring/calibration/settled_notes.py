@@ -32,6 +32,19 @@ def describe_settled(settled: SettledRecord, answered: Collection[int], adapt: b
         _describe_delay(runs.delay, answered, adapt),
         *_describe_waiting(settled, bool(answered)),
         *_describe_left_out(settled),
+        *describe_held(settled),
+    ]
+
+
+def describe_held(settled: SettledRecord) -> list[str]:
+    """Return the note on runs whose known classes are a choice of listed nodes."""
+    if not settled.held:
+        return []
+    sampled = len(settled.of_sample)
+    return [
+        f"{len(settled.held)} runs are held: hardly any class of theirs is known but of nodes that "
+        "were listed or worked on, and these alone would speak of suspects"
+        + (f"; of {sampled} of them the audit sample calibrates" if sampled else "")
     ]
 
 
@@ -44,6 +57,7 @@ def describe_frozen(settled: SettledRecord) -> list[str]:
     return [
         f"{_how_late(delay)}; calibration is frozen and waits for none, verdicts are about runs "
         "whose classes have come",
+        *describe_held(settled),
         *([f"{early} runs are judged by no verdict yet: only early classes of theirs are known"]
           if early else []),
     ]  # fmt: skip

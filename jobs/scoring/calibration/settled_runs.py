@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ringfence.models.calibration.cohort import (
     settle_runs,
     short_classes,
 )
+from ringfence.models.calibration.selected import Selection, held_runs
 from ringfence.models.calibration.settled_by_age import settle_by_age
 
 DAY_NS = 86_400 * NANOSECONDS
@@ -105,7 +106,9 @@ class SettledRecord:
 
     waiting: runs that are not settled. of_waiting: their known nodes by class [classes].
     partly: runs that are not known nearly whole. never_seen: whether classes that were a large part
-    of the training have clearly not come yet, in the whole life of the project.
+    of the training have clearly not come yet, in the whole life of the project. held: runs whose
+    known classes are a choice of listed nodes; they are not settled. of_sample: those of them whose
+    audit sample is known nearly whole.
     """
 
     seqs: frozenset[int]
@@ -116,6 +119,8 @@ class SettledRecord:
     of_waiting: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, int), compare=False)
     partly: frozenset[int] = frozenset()
     never_seen: bool = False
+    held: frozenset[int] = frozenset()
+    of_sample: frozenset[int] = frozenset()
 
     def find_early(self) -> frozenset[int]:
         """Return the runs that wait, if their known nodes are clearly a choice of classes.
@@ -125,9 +130,9 @@ class SettledRecord:
         no basis of a verdict.
         """
         if self.never_seen:
-            return self.partly
+            return self.partly | self.held
         is_choice = is_choice_of_classes(self.of_waiting, self.runs)
-        return self.waiting if is_choice else frozenset()
+        return self.waiting if is_choice else self.held
 
     def named(self, classes: Sequence[int]) -> str:
         """Return some classes with their usual shares: "mule (usually 6 % of nodes)"."""
@@ -165,6 +170,7 @@ def find_settled(
     lags = lags if usual.by_age else np.maximum(lags, 1)
     class_of = np.array([index.get(count.label, -1) for count in known], np.int64)
     labels = Labels(np.repeat(of_run, nodes), np.repeat(class_of, nodes), np.repeat(lags, nodes))
+    held, of_sample = np.zeros(len(runs), np.bool_), frozenset[int]()
     if usual.by_age:
         settled = _settled_by_age(len(runs), labels, len(names))
     else:
@@ -174,6 +180,8 @@ def find_settled(
             np.array(list(usual.classes.values()), np.float64) if any_counted else None,
             declared_runs(decided, usual.delay_days),
         )
+        held, of_sample = _find_held(known, runs, settled, place)
+        settled = replace(settled, ready=settled.ready & ~held, overdue=settled.overdue & ~held)
     open_ = ~settled.ready[labels.of_run] & (labels.class_of >= 0)
     of_waiting = np.bincount(labels.class_of[open_], minlength=len(settled.usual))
     return SettledRecord(
@@ -185,7 +193,33 @@ def find_settled(
         of_waiting,
         _partly_known(runs, labels),
         _are_classes_to_come(usual, labels),
+        frozenset(run.seq for run, is_held in zip(runs, held, strict=True) if is_held),
+        of_sample,
     )
+
+
+def _find_held(
+    known: Sequence[KnownCount],
+    runs: Sequence[RunCount],
+    settled: SettledRuns,
+    place: Mapping[int, int],
+) -> tuple[NDArray[np.bool_], frozenset[int]]:
+    """Return the held runs, and those of them whose sample is old enough and known nearly whole."""
+    in_all, selected, sampled = np.zeros((3, len(runs)), np.int64)
+    for count in known:
+        row = place[count.evaluated_in]
+        if count.sampled:
+            sampled[row] += count.nodes
+        else:
+            in_all[row] += count.nodes
+            selected[row] += count.nodes * count.selected
+    drawn = np.array([run.sampled for run in runs], np.int64)
+    others = np.array([run.evaluated for run in runs], np.int64) - drawn
+    listed = np.array([run.listed_apart for run in runs], np.int64)
+    held = held_runs(Selection(others, listed, in_all, selected))
+    in_time = len(runs) - np.arange(len(runs)) >= (settled.delay or len(runs) + 1)
+    whole = held & in_time & (drawn > 0) & (sampled >= NEARLY_ALL * drawn)
+    return held, frozenset(run.seq for run, is_whole in zip(runs, whole, strict=True) if is_whole)
 
 
 def _partly_known(runs: Sequence[RunCount], labels: Labels) -> frozenset[int]:

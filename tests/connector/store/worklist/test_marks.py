@@ -8,12 +8,15 @@ from sqlalchemy import func, insert, select, text
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.keys import encode_key
-from ringfence.connector.store import chain
+from ringfence.connector.records import KnownClass
+from ringfence.connector.store import chain, labels
 from ringfence.connector.store.audit_chain.integrity import record_snapshot
 from ringfence.connector.store.audit_chain.keys import current_key
+from ringfence.connector.store.calibration.joined import run_counts
+from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import WorklistFilter, read_worklist
-from ringfence.connector.store.tables import audit, mark
+from ringfence.connector.store.tables import audit, mark, prediction
 from ringfence.connector.store.worklist.marks import (
     MAX_MARKS,
     MarkRequest,
@@ -23,9 +26,12 @@ from ringfence.connector.store.worklist.marks import (
     record_marks,
 )
 from ringfence.connector.store.worklist.outcomes import read_outcomes
+from ringfence.jobs.integrity.derivation.history import History
+from ringfence.jobs.integrity.derivation.known_at_entry import KnownAtEntry
 from ringfence.jobs.integrity.record_check import find_edits
-from ringfence.jobs.project.audit_store import key_source
-from tests.jobs.integrity.sample_record import ENGINES, GONE, RETURNED, project
+from ringfence.jobs.project.audit_store import key_source, open_audit
+from tests.jobs.integrity.sample_record import ENGINES, GONE, PLAN, RETURNED, project, writing
+from tests.jobs.report.packs import make_record
 
 KEYS = [f"s:account 2-{i}" for i in range(5)]
 
@@ -170,3 +176,55 @@ def test_marks_of_an_older_version_are_done_without_an_outcome(request, tmp_path
 def test_outcomes_are_typed_as_a_shell_likes_them():
     assert outcome_of("false_alarm") == outcome_of(" False-Alarm") == "false alarm"
     assert encode_key("account 2-0") == KEYS[0]
+
+
+@pytest.mark.parametrize("said_before", [True, False])
+def test_a_class_is_selected_if_somebody_said_what_came_out_before_it_was_noticed(
+    request, tmp_path, said_before
+):
+    with project(request, tmp_path, "sqlite") as (store, settings):
+        source, known = key_source(settings), KnownNodes(store, "p", "")
+        with store.reading() as connection:
+            query = select(prediction.c.node_key).where(
+                prediction.c.label.is_(None), prediction.c.in_graph
+            )
+            key = connection.execute(query.order_by(prediction.c.node_key)).scalars().first()
+        assert not any(count.selected for count in known.counts())
+        said = {"outcome": "confirmed", "about": "mule"}
+        if said_before:
+            record_mark(store, "p", source, key, "anna", "done", "", **said)
+        with writing(store, settings) as writer:
+            (evaluated,) = labels.predictions_of(writer.store, "p", [key])
+            checked = labels.check_label(evaluated, KnownClass("mule"), PLAN.classes)
+            labels.record_labels(writer, [checked])
+        if not said_before:
+            record_mark(store, "p", source, key, "anna", "done", "", **said)
+        assert sum(count.nodes for count in known.counts() if count.selected) == said_before
+        with record_snapshot(store, "p", source) as reader:
+            record = reader.record()
+            history = History(reader, record)
+            for entry in record.entries:
+                if entry.kind == "decided":
+                    history.decide(entry.n, entry.facts)
+            history.advance(record.entries[-1].n + 1)
+            counts = KnownAtEntry(history, {}).counts()
+        assert {it: it.nodes for it in counts} == {it: it.nodes for it in known.counts()}
+
+
+def test_listed_nodes_are_selected_and_counted_by_run(tmp_path):
+    settings = make_record(tmp_path)
+    with open_audit(settings) as store:
+        project_ = settings.project
+        counts = KnownNodes(store, project_, "").counts()
+        with store.reading() as connection:
+            rows = connection.execute(
+                select(prediction.c.seq, prediction.c.lists, prediction.c.sampled,
+                       prediction.c.label).where(prediction.c.project == project_)
+            ).all()  # fmt: skip
+        on_list = [row for row in rows if row.lists is not None]
+        assert sum(it.nodes for it in counts if it.selected) == sum(
+            row.label is not None for row in on_list
+        )
+        for run in run_counts(store, project_):
+            apart = [row for row in on_list if row.seq == run.seq and not row.sampled]
+            assert (run.listed_apart, run.sampled) == (len(apart), 7)
