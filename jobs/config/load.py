@@ -237,4 +237,9 @@ def _anchored(settings: Settings, folder: Path) -> Settings:
     paths = {name: getattr(settings.neo4j, name) for name in pem}
     files = {name: str(folder / path) for name, path in paths.items() if path}
     neo4j = settings.neo4j.model_copy(update=files)
-    return settings.model_copy(update={"engine": engine, "audit": audit, "neo4j": neo4j})
+    lineage = settings.telemetry.lineage
+    if lineage and not lineage.startswith(("http://", "https://")):
+        lineage = str(folder / lineage)
+    telemetry = settings.telemetry.model_copy(update={"lineage": lineage})
+    sections = {"engine": engine, "audit": audit, "neo4j": neo4j, "telemetry": telemetry}
+    return settings.model_copy(update=sections)

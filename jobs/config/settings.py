@@ -115,6 +115,8 @@ class Settings(Section):
         body = self.model_dump(mode="json", exclude=hidden)
         if not self.lists:
             body.pop("lists")  # a file without lists has the digest that it always had
+        body["conformal"].pop("mode")  # a name for settings that stand beside it
+        body.get("engine", {}).pop("unseen_transaction_seconds", None)  # when a node is read, only
         return hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()[:16]
 
 

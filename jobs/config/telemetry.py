@@ -32,6 +32,15 @@ class TelemetrySettings(Section):
         description="Environment only. Headers for the receiver, such as a token: "
         "`name=value,name=value`.",
     )
+    lineage: str = Field(
+        "",
+        description="Where `score` and `audit` send OpenLineage events: the address of a receiver, "
+        "as http://marquez:5000, or a file that gets a line per event (relative to this file). "
+        "Needs the extra `openlineage`. Empty: nowhere.",
+    )
+    lineage_key: SecretStr | None = Field(
+        None, description="Environment only. API key for the receiver of OpenLineage events."
+    )
     timeout_seconds: float = Field(
         3.0, gt=0, le=60, description="How long a run waits for the receiver at its end."
     )

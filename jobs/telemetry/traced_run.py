@@ -22,6 +22,7 @@ from ringfence.jobs.telemetry.run_id import run_scope
 
 if TYPE_CHECKING:
     from ringfence.jobs.config.settings import Settings
+    from ringfence.jobs.config.telemetry import TelemetrySettings
 
 
 class OpenProject(Protocol):
@@ -38,6 +39,9 @@ T = TypeVar("T")
 W = TypeVar("W", bound=OpenProject)
 
 NANOSECONDS = 10**9
+LINEAGE_VERBS = ("score", "audit")
+COVERAGE_FACTS = ("seq", "slice", "name", "alpha", "evaluated", "known", "covered", "verdict")
+COVERAGE_SLICES = ("total", "class")  # groups are values of a property
 FACTS = ("seq", "evaluated", "new_nodes", "newly_known", "version", "entries")
 """Fields of reports that a line and a span may hold: counts and names of our own, no values."""
 
@@ -68,6 +72,7 @@ class TracedRun:
     end_ns: int = 0
     error: str | None = None
     facts: dict[str, Any] = field(default_factory=dict)
+    coverage: list[dict[str, Any]] = field(default_factory=list)
 
     def note_step(self, name: str) -> Step:
         """Close the step that began where the last one ended."""
@@ -99,13 +104,18 @@ def traced(
         @wraps(work)
         def told(workspace: W, /, *given: P.args, **named: P.kwargs) -> T:
             telemetry = workspace.settings.telemetry
-            if _current.get() is not None or (telemetry.log == "off" and not telemetry.traces):
+            if _current.get() is not None or not _is_told(verb, telemetry):
                 return work(workspace, *given, **named)  # part of another run, or off
             return _tell(verb, workspace, lambda: work(workspace, *given, **named))
 
         return told
 
     return decorate
+
+
+def _is_told(verb: str, telemetry: TelemetrySettings) -> bool:
+    told = telemetry.log != "off" or telemetry.traces
+    return told or bool(telemetry.lineage and verb in LINEAGE_VERBS)
 
 
 def _tell(verb: str, workspace: OpenProject, work: Callable[[], T]) -> T:
@@ -119,6 +129,7 @@ def _tell(verb: str, workspace: OpenProject, work: Callable[[], T]) -> T:
         try:
             report = work()
             run.facts = _facts(report)
+            run.coverage = _coverage(report)
             return report
         except BaseException as error:
             run.error = type(error).__name__  # its message may hold values
@@ -140,10 +151,24 @@ def _end(run: TracedRun, workspace: OpenProject) -> None:
 
         if reason := send_trace(run, workspace.settings):
             log_run_event(logging.WARNING, "trace not delivered", **_names(run), words=reason)
+    if telemetry.lineage and run.verb in LINEAGE_VERBS:
+        from ringfence.jobs.telemetry.openlineage_events import send_lineage
+
+        if reason := send_lineage(run, workspace.settings):
+            log_run_event(logging.WARNING, "lineage not delivered", **_names(run), words=reason)
 
 
 def _names(run: TracedRun) -> dict[str, str]:
     return {"project": run.project, "verb": run.verb}
+
+
+def _coverage(report: object) -> list[dict[str, Any]]:
+    """The newest coverage rows of an audit's report, over all runs and by class."""
+    rows = [row for row in getattr(report, "rows", ()) if row.slice in COVERAGE_SLICES]
+    newest = max((row.seq for row in rows), default=0)
+    return [
+        {name: getattr(row, name) for name in COVERAGE_FACTS} for row in rows if row.seq == newest
+    ]
 
 
 def _facts(report: object) -> dict[str, Any]:

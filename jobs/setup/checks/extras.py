@@ -38,6 +38,12 @@ def check_extras(settings: Settings) -> Iterator[Finding]:
             f"[tracking] has a uri, but {join_names(missing)} {_are(missing)} not installed",
             install_command("tracking"),
         )
+    if settings.telemetry.lineage and missing_packages("openlineage"):
+        yield Finding(
+            "warning",
+            "[telemetry] lineage is set, but openlineage-python is not installed",
+            install_command("openlineage"),
+        )
     for broken in broken_packages(_used_extras(settings)):
         yield Finding(
             "error",
@@ -50,6 +56,7 @@ def _used_extras(settings: Settings) -> list[str]:
     """Return the extras that a verb of this project may import."""
     used = {
         "embedded": settings.neo4j.uri == "embedded",
+        "openlineage": bool(settings.telemetry.lineage),
         "postgres": settings.audit.url.startswith("postgresql"),
         "ray": settings.engine.kind == "ray",
         "serve": True,

@@ -6,6 +6,7 @@ import pytest
 from pydantic import ValidationError
 
 from ringfence.jobs.config.conformal import MODES, ConformalSettings, Mode
+from ringfence.jobs.config.load import load_values
 
 
 def facts(**given):
@@ -49,3 +50,14 @@ def test_a_promise_to_groups_goes_with_a_mode_and_needs_its_own_line():
 def test_another_name_is_refused_with_those_that_there_are(mode):
     with pytest.raises(ValidationError, match="'paper', 'living' or 'per class'"):
         ConformalSettings(mode=mode)
+
+
+def test_a_modes_name_and_the_time_of_reading_are_no_part_of_what_a_run_records(tmp_path):
+    graph = {"label": "A", "key": "id", "features": "x", "class_property": "kind"}
+
+    def digest(**sections):
+        return load_values({"graph": dict(graph), **sections}, tmp_path / "r.toml", {}).digest()
+
+    assert digest() == digest(conformal={"mode": "living"})
+    assert digest() == digest(engine={"unseen_transaction_seconds": 5.0})
+    assert digest() != digest(conformal={"mode": "paper"})  # the control
