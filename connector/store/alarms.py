@@ -25,12 +25,8 @@ from ringfence.connector.store.queries.totals import (
 from ringfence.connector.store.rows import alarm_event_from_row, alarm_from_row
 from ringfence.connector.store.runs import newest_run
 from ringfence.connector.store.tables import alarm, alarm_event
-from ringfence.connector.store.worklist.listed_nodes import (
-    ListedNode,
-    ListedRun,
-    listed_nodes,
-    listed_runs,
-)
+from ringfence.connector.store.worklist.list_counts import ListCount, early_runs, list_counts
+from ringfence.connector.store.worklist.listed_nodes import ListedRun, listed_runs
 from ringfence.connector.store.writer import Writer
 
 
@@ -52,6 +48,15 @@ class CoverageDecline:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedFacts:
+    """Runs that decided lists, their listed nodes counted, and runs that no verdict may rest on."""
+
+    runs: tuple[ListedRun, ...] = ()
+    counts: tuple[ListCount, ...] = ()
+    early: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class AlarmFacts:
     """What rules judge: the newest model's worst total, the last run, the newest class noticed.
 
@@ -59,7 +64,7 @@ class AlarmFacts:
     `unseen` counts nodes by classes that the model never saw; `now_ns` is the database's time;
     `own_promises` are the newest model's rows of classes and groups with a promise of their own,
     `named` the newest rows of all of them. `declines` are those that the audit found; `sample` is
-    the row of the audit sample, `listed` the runs that decided lists and the nodes on them.
+    the row of the audit sample, `listed` are the runs that decided lists, with their nodes counted.
     """
 
     total: StoredCoverage | None
@@ -72,7 +77,7 @@ class AlarmFacts:
     named: tuple[StoredCoverage, ...] = ()
     declines: tuple[CoverageDecline, ...] = ()
     sample: StoredCoverage | None = None
-    listed: tuple[tuple[ListedRun, ...], tuple[ListedNode, ...]] = ((), ())
+    listed: ListedFacts = ListedFacts()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +177,16 @@ def _facts(connection: Connection, project: str, now: int) -> AlarmFacts:
         ),
         tuple(last_named(connection, project)),
         sample=last_sample(connection, project),
-        listed=(
-            tuple(listed_runs(connection, project)),
-            tuple(listed_nodes(connection, project)),
-        ),
+        listed=_listed(connection, project),
     )
+
+
+def _listed(connection: Connection, project: str) -> ListedFacts:
+    runs = listed_runs(connection, project)
+    if not runs:
+        return ListedFacts()
+    counts = list_counts(connection, project, runs)
+    return ListedFacts(tuple(runs), tuple(counts), early_runs(connection, project))
 
 
 def _states(connection: Connection, project: str) -> dict[str, AlarmState]:

@@ -2,38 +2,42 @@
 
 A list is its terms: a list whose promise was changed in the configuration is another one from then
 on, and the audit of the old one goes on with the nodes that it holds. Nothing is stored here:
-the nodes of a list, its terms and the classes are sealed already.
+the nodes of a list, its terms and the classes are sealed already, and are counted in SQL.
+
+A run of which no verdict of coverage may speak yet counts in no verdict of a list either, unless
+nearly all of its listed nodes are known: then nobody chose among them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections import defaultdict
+from collections.abc import Collection, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ringfence.connector.list_terms import MEASURED, THEOREM, ListTerms
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.worklist.listed_nodes import (
-    ListedNode,
-    ListedRun,
-    listed_nodes,
-    listed_runs,
-)
+from ringfence.connector.store.worklist.list_counts import ListCount, early_runs, list_counts
+from ringfence.connector.store.worklist.listed_nodes import ListedRun, listed_runs
 from ringfence.connector.times import NANOSECONDS
+from ringfence.models.calibration.cohort import NEARLY_ALL
 from ringfence.models.guarantee.list_verdict import judge_list
 
 WINDOW_DAYS = 90
 DAY_NS = 86_400 * NANOSECONDS
+NOT_PROMISED = "; promised of all nodes together"
 
 
 @dataclass(frozen=True, slots=True)
 class ListAudit:
     """A list over some runs: what it promised, what came true, and the verdict in words.
 
-    `slice` is `run`, `window` (the last 90 days) or `total`. `mean_of_runs` counts an empty list as
-    0, `pooled` is the share of all listed nodes of known class; `low` and `high` are the pooled
-    share with every unknown node counted as right, and as wrong. A run has no verdict of its own:
-    the promise is about many.
+    `slice` is `run`, `window` (the last 90 days), `total`, `sample` (its nodes in the audit sample,
+    which nobody chose to label) or `group`, of the property and value `group`. `mean_of_runs` has
+    empty lists as 0, `pooled` is the share of all listed nodes of known class; `low` and `high`
+    are the pooled share with every unknown node counted as right, and as wrong. `early` are known
+    nodes that count in no verdict yet. A run has no verdict of its own: the
+    promise is about many. Nor has a group; where it is far worse, that is *watch*.
     """
 
     terms: ListTerms
@@ -53,6 +57,8 @@ class ListAudit:
     verdict: str
     status: str
     words: str
+    group: str = ""
+    early: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return the values of `--json` and the API."""
@@ -60,16 +66,30 @@ class ListAudit:
         return {**values.pop("terms"), **values}
 
 
-def audit_lists(store: Store, project: str) -> list[ListAudit]:
-    """Return the rows of every list, total first, then the last 90 days, then its newest run."""
+def audit_lists(store: Store, project: str, *, detail: bool = False) -> list[ListAudit]:
+    """Return the rows of every list: total, the last 90 days, the newest run, the audit sample.
+
+    With `detail` every run has a row, and every group over all runs.
+    """
     with store.reading() as connection:
         runs = listed_runs(connection, project)
-        nodes = list(listed_nodes(connection, project)) if runs else []
-    return audit_runs(runs, nodes)
+        if not runs:
+            return []
+        counts = list_counts(connection, project, runs)
+        groups = list_counts(connection, project, runs, groups=True) if detail else []
+        early = early_runs(connection, project)
+    return audit_runs(runs, counts, early, groups=groups, every_run=detail)
 
 
-def audit_runs(runs: Sequence[ListedRun], nodes: Sequence[ListedNode]) -> list[ListAudit]:
-    """Return what `audit_lists` does, of runs and listed nodes that are read already."""
+def audit_runs(
+    runs: Sequence[ListedRun],
+    counts: Sequence[ListCount],
+    early: Collection[int] = (),
+    *,
+    groups: Sequence[ListCount] = (),
+    every_run: bool = False,
+) -> list[ListAudit]:
+    """Return what `audit_lists` does, of runs and counts that are read already."""
     if not runs:
         return []
     terms_seen = dict.fromkeys(facts.terms for run in runs for facts in run.lists)
@@ -77,49 +97,89 @@ def audit_runs(runs: Sequence[ListedRun], nodes: Sequence[ListedNode]) -> list[L
     rows = []
     for terms in terms_seen:
         those = [run for run in runs if any(facts.terms == terms for facts in run.lists)]
+        of_list = _Counted(terms, [it for it in counts if it.name == terms.name], early)
         recent = [run for run in those if run.decided_ns >= newest]
-        rows.append(_audit(terms, "total", those, nodes))
-        rows += [_audit(terms, "window", recent, nodes)] if recent else []
-        rows.append(_audit(terms, "run", those[-1:], nodes))
+        rows.append(of_list.audit("total", those))
+        rows += [of_list.audit("window", recent)] if recent else []
+        rows += [of_list.audit("run", [run]) for run in (those if every_run else those[-1:])]
+        sampled = [it for it in of_list.counts if it.sampled]
+        if sampled:
+            rows.append(_Counted(terms, sampled, ()).audit("sample", those))
+        by_group: dict[str, list[ListCount]] = defaultdict(list)
+        for count in groups:
+            if count.name == terms.name:
+                by_group[count.group].append(count)
+        for name, of_group in sorted(by_group.items()):
+            row = _Counted(terms, of_group, early).audit("group", those)
+            rows.append(_not_promised(replace(row, group=name)))
     return rows
 
 
-def _audit(
-    terms: ListTerms, slice_: str, runs: Sequence[ListedRun], nodes: Sequence[ListedNode]
-) -> ListAudit:
-    of_run: dict[int, list[ListedNode]] = {run.seq: [] for run in runs}
-    for node in nodes:
-        if node.name == terms.name and node.seq in of_run:
-            of_run[node.seq].append(node)
-    listed = sum(len(held) for held in of_run.values())
-    labels = {seq: [node.label for node in held if node.label] for seq, held in of_run.items()}
-    known = [len(held) for held in labels.values() if held]
-    false = [sum(map(terms.is_wrong, held)) for held in labels.values() if held]
-    empty = sum(not held for held in of_run.values())
-    judged = judge_list(false, known, empty, terms.may_be_wrong, pooled=terms.per == "stream")
-    wrong, unknown = sum(false), listed - sum(known)
-    verdict = "no verdict" if slice_ == "run" else judged.verdict
-    facts = [item for run in runs for item in run.lists if item.terms == terms]
-    proved = all(item.status == THEOREM for item in facts)
-    return ListAudit(
-        terms,
-        slice_,
-        runs[-1].seq,
-        len(runs),
-        empty,
-        sum(run.evaluated for run in runs),
-        listed,
-        sum(known),
-        wrong,
-        judged.mean_of_runs,
-        judged.pooled,
-        wrong / listed if listed else 0.0,
-        (wrong + unknown) / listed if listed else 0.0,
-        judged.p_value,
-        verdict,
-        THEOREM if proved else MEASURED,
-        _describe(terms, len(runs), listed, sum(known), wrong, judged.mean_of_runs, verdict),
-    )
+def _not_promised(row: ListAudit) -> ListAudit:
+    verdict = "watch" if row.verdict == "broken" else row.verdict
+    words = row.words.replace(f": {row.verdict};", f" in {row.group}: {verdict};", 1)
+    return replace(row, verdict=verdict, words=words + NOT_PROMISED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """The counts of one list, and the runs that may be judged only where they are known whole."""
+
+    terms: ListTerms
+    counts: Sequence[ListCount]
+    early: Collection[int]
+
+    def audit(self, slice_: str, runs: Sequence[ListedRun]) -> ListAudit:
+        terms = self.terms
+        listed, known, false = ({run.seq: 0 for run in runs} for _ in range(3))
+        for count in self.counts:
+            if count.seq in listed:
+                listed[count.seq] += count.nodes
+                if count.label is not None:
+                    known[count.seq] += count.nodes
+                    false[count.seq] += count.nodes * terms.is_wrong(count.label)
+        waits = {
+            seq for seq in listed if seq in self.early and known[seq] < NEARLY_ALL * listed[seq]
+        }
+        judging = [seq for seq in listed if known[seq] and seq not in waits]
+        empty = sum(not nodes for nodes in listed.values())
+        judged = judge_list(
+            [false[seq] for seq in judging],
+            [known[seq] for seq in judging],
+            empty,
+            terms.may_be_wrong,
+            pooled=terms.per == "stream",
+        )
+        in_all, of_known, wrong = (sum(of.values()) for of in (listed, known, false))
+        early = sum(known[seq] for seq in waits)
+        verdict = "no verdict" if slice_ == "run" else judged.verdict
+        facts = [item for run in runs for item in run.lists if item.terms == terms]
+        proved = all(item.status == THEOREM for item in facts)
+        words = _describe(terms, len(runs), in_all, of_known, wrong, judged.mean_of_runs, verdict)
+        if slice_ == "sample":
+            words = f"of the audit sample: {words}"
+        if early:
+            words += f"; {early:,} known nodes of runs whose classes are a choice do not count"
+        return ListAudit(
+            terms,
+            slice_,
+            runs[-1].seq,
+            len(runs),
+            empty,
+            sum(run.evaluated for run in runs),
+            in_all,
+            of_known,
+            wrong,
+            judged.mean_of_runs,
+            judged.pooled,
+            wrong / in_all if in_all else 0.0,
+            (wrong + in_all - of_known) / in_all if in_all else 0.0,
+            judged.p_value,
+            verdict,
+            THEOREM if proved else MEASURED,
+            words,
+            early=early,
+        )
 
 
 def _describe(

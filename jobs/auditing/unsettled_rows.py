@@ -18,10 +18,11 @@ from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.connector.store.tallies import Tally
+from ringfence.connector.store.worklist.list_counts import EARLY
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.scoring.calibration.settled_runs import find_settled, usual_labels
 
-NOT_SETTLED = "only its early classes are known, or those of listed nodes"
+NOT_SETTLED = f"{EARLY}, or those of listed nodes"
 WAITING = "not enough known yet"
 
 

@@ -104,9 +104,13 @@ def node(queries: Queries, key: Annotated[str, Query(min_length=1, max_length=51
 
 
 @router.get("/lists", response_model=list[schemas.List])
-def lists(queries: Queries) -> list[Row]:
+def lists(
+    queries: Queries,
+    detail: Annotated[bool, Query(description="Every run, and every group.")] = False,
+) -> list[Row]:
     """Promised and realised share of wrong nodes per list: all runs, the last 90 days, the last."""
-    return [row.as_json() for row in audit_lists(queries.store, queries.project)]
+    rows = audit_lists(queries.store, queries.project, detail=detail)
+    return [row.as_json() for row in rows]
 
 
 @router.get("/lists/nodes", response_model=schemas.Piles, responses=NOT_FOUND)

@@ -62,6 +62,8 @@ class List(BaseModel):
     verdict: str
     status: str
     words: str
+    group: str
+    early: int
 
 
 class WorklistNode(BaseModel):

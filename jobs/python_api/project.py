@@ -153,10 +153,13 @@ class Project:
             require_class(queries, class_)
             return worklist_frame(queries, wanted)
 
-    def lists(self) -> pd.DataFrame:
-        """Return each list's promised and realised share of wrong nodes, and its verdict."""
+    def lists(self, *, detail: bool = False) -> pd.DataFrame:
+        """Return each list's promised and realised share of wrong nodes, and its verdict.
+
+        With `detail` for every run and every group too.
+        """
         with self._queries() as queries:
-            rows = audit_lists(queries.store, queries.project)
+            rows = audit_lists(queries.store, queries.project, detail=detail)
         return pd.DataFrame([row.as_json() for row in rows])
 
     def triage(self, run: int | None = None) -> pd.DataFrame:

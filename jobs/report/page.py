@@ -23,7 +23,7 @@ from ringfence.jobs.views.visible import visible
 
 MAX_TABLE_ROWS = 60
 MAX_CARDS = 5  # in the page; `--pack` has all
-NAMES = ("coverage-run", "coverage-total", "classes", "groups", "runs", "drift", "models",
+NAMES = ("coverage-run", "coverage-total", "classes", "groups", "lists", "runs", "drift", "models",
          "shadows", "alarms", "quarantine", "corrections", "removals",
          "chain")  # fmt: skip
 

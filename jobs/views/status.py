@@ -19,6 +19,7 @@ from ringfence.connector.store.queries.records import (
 )
 from ringfence.connector.store.queries.totals import worst_promise, worst_total
 from ringfence.connector.times import format_time
+from ringfence.jobs.auditing.list_audit import ListAudit, audit_lists
 from ringfence.jobs.lifecycle.comparison import warnings_of
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.views.sample import SampleStatus, read_sample_status
@@ -61,6 +62,7 @@ class Status:
     not_beaten: tuple[str, ...] = ()
     shadows: tuple[ShadowSummary, ...] = ()
     sample: SampleStatus | None = None
+    lists: tuple[ListAudit, ...] = ()
 
     @property
     def total(self) -> StoredCoverage | None:
@@ -83,6 +85,7 @@ class Status:
             "alarms": [as_row(alarm) for alarm in self.alarms],
             "shadows": [shadow.as_json() for shadow in self.shadows],
             "sample": None if self.sample is None else self.sample.as_json(),
+            "lists": [row.as_json() for row in self.lists],
             "verdict": None if self.verdict is None else self.verdict.words,
         }
 
@@ -112,6 +115,7 @@ def read_status(store: Store, project: str, last: int = 10) -> Status:
         not_beaten=tuple(warnings_of(comparisons_of(store, project), states)),
         shadows=tuple(read_shadows(store, project).values()),
         sample=read_sample_status(queries),
+        lists=tuple(audit_lists(store, project)),
     )
 
 

@@ -88,11 +88,12 @@ def _sample(facts: AlarmFacts, _settings: AlarmSettings) -> Finding | None:
 
 def _lists(facts: AlarmFacts, _settings: AlarmSettings) -> Finding | None:
     """Whether a list that is still made broke its promise: more of its nodes are wrong."""
-    runs, nodes = facts.listed
-    if not runs:
+    listed = facts.listed
+    if not listed.runs:
         return None
-    current = {item.terms for item in runs[-1].lists}
-    totals = [row for row in audit_runs(runs, nodes) if row.slice == "total"]
+    current = {item.terms for item in listed.runs[-1].lists}
+    rows = audit_runs(listed.runs, listed.counts, listed.early)
+    totals = [row for row in rows if row.slice in ("total", "sample")]
     totals = [row for row in totals if row.terms in current]
     broken = [row.words for row in totals if row.verdict == "broken"]
     if broken:

@@ -9,7 +9,8 @@ from ringfence.jobs.views.tables.model import Column, Rows, TableView
 
 def _rows(queries: ProjectQueries) -> Rows:
     rows = audit_lists(queries.store, queries.project)
-    slices = {"total": "all runs", "window": "last 90 days", "run": "last run"}
+    slices = {"total": "all runs", "window": "last 90 days", "run": "last run",
+              "sample": "audit sample"}  # fmt: skip
     return [
         row.as_json()
         | {

@@ -47,6 +47,9 @@ def print_status(current: Status) -> None:
             say(f"{note[0].upper()}{note[1:]}.")
         if shift_of_run(current.runs[-1]):
             say(f"Run {current.runs[-1].seq}: {shift_of_run(current.runs[-1])}.")
+    for row in current.lists:
+        if row.slice in ("total", "sample"):
+            say(f"{row.words[0].upper()}{row.words[1:]}.")
     if current.working:
         say(f"At work now: {current.working}.")
     if current.unfinished:
