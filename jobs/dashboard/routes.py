@@ -8,7 +8,7 @@ import secrets
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlencode
+from urllib.parse import quote
 
 from fastapi import APIRouter, Form, HTTPException, Request
 from fastapi.responses import (
@@ -23,16 +23,22 @@ from fastapi.responses import (
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.store import migrate
 from ringfence.connector.store.audit_chain.actor import acting_as
-from ringfence.connector.store.worklist.marks import record_mark
+from ringfence.connector.store.worklist.marks import (
+    MAX_MARKS,
+    OUTCOMES,
+    MarkRequest,
+    record_marks,
+)
 from ringfence.jobs.dashboard.address import page_address
 from ringfence.jobs.dashboard.dependencies import Queries, dashboard_of
 from ringfence.jobs.dashboard.html import render, static
 from ringfence.jobs.dashboard.metrics import exposition
-from ringfence.jobs.dashboard.page_routes import answer_page
+from ringfence.jobs.dashboard.page_routes import REMEMBERED_SECONDS, answer_page
 from ringfence.jobs.dashboard.pages.model import find_card
 from ringfence.jobs.dashboard.pages.trail import export_chain
 from ringfence.jobs.dashboard.pages.worklist import sample_wanted_by, wanted_by
-from ringfence.jobs.dashboard.security import CSRF, SESSION, address_of
+from ringfence.jobs.dashboard.pages.worklist_place import node_address, own_address
+from ringfence.jobs.dashboard.security import CSRF, NAME, SESSION, address_of
 from ringfence.jobs.dashboard.time_range import histories
 from ringfence.jobs.lifecycle.card_page import FORMATS as CARD_FORMATS
 from ringfence.jobs.project.audit_store import key_source
@@ -48,6 +54,7 @@ CARD_FILES = {
     "json": ("json", "application/json"),
 }
 """By format, how a model's card is named as a file, and its kind."""
+MAX_KEY_CHARS = 512  # of a record's key in a form; a longer one names no node
 CACHE_FOR_A_DAY = "public, max-age=86400"
 
 
@@ -73,12 +80,18 @@ def worklist(request: Request, queries: Queries) -> Response:
 def mark(
     request: Request,
     csrf: Annotated[str, Form(max_length=200)] = "",
-    key: Annotated[str, Form(max_length=512)] = "",
+    key: Annotated[list[str] | None, Form(max_length=MAX_MARKS)] = None,
     action: Annotated[str, Form(max_length=20)] = "",
     who: Annotated[str, Form(max_length=200)] = "",
     note: Annotated[str, Form(max_length=2000)] = "",
+    about: Annotated[str, Form(max_length=512)] = "",
+    assignee: Annotated[str, Form(max_length=200)] = "",
+    back: Annotated[str, Form(max_length=2000)] = "",
 ) -> Response:
-    """Mark a node of the worklist, in the name that the proxy or the form gives."""
+    """Mark nodes of the worklist, in the name that the proxy or the form gives.
+
+    An outcome as `action` ends the work on them.
+    """
     dashboard = dashboard_of(request)
     guard = dashboard.guard
     if not guard.is_own_form(request, csrf):
@@ -87,13 +100,26 @@ def mark(
         raise HTTPException(403, "viewers can't mark nodes; log in with the operators' token")
     if guard.user_header is not None:
         who = guard.user_of(request) or ""
-    source = key_source(dashboard.settings)
+    source, project = key_source(dashboard.settings), dashboard.settings.project
+    keys = [node_key[:MAX_KEY_CHARS] for node_key in key or ()]
+    outcome, assigned = (action, "done") if action in OUTCOMES else (None, action)
+    asked = [
+        MarkRequest(
+            node_key, who, assigned, note, outcome,
+            (about or None) if outcome else None,
+            (assignee.strip() or None) if action == "claim" else None,
+        )
+        for node_key in keys
+    ]  # fmt: skip
     try:
         with acting_as("serve", who.strip() or None):
-            record_mark(dashboard.store, dashboard.settings.project, source, key, who, action, note)
+            record_marks(dashboard.store, project, source, asked)
     except RingfenceError as error:
         raise HTTPException(400, str(error)) from None
-    return RedirectResponse(f"/node?{urlencode({'key': key})}", 303)
+    answer = RedirectResponse(own_address(back, node_address(keys[0])), 303)
+    if guard.user_header is None:
+        guard.set_cookie(answer, NAME, quote(who.strip()), REMEMBERED_SECONDS)
+    return answer
 
 
 @router.get("/models/{version}/card/{name}")

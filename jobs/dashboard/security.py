@@ -10,6 +10,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Literal
+from urllib.parse import unquote
 
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
@@ -19,7 +20,8 @@ from ringfence.connector.hosts import is_loopback
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import secret_text
 
-SESSION, CSRF = "ringfence_session", "ringfence_csrf"
+SESSION, CSRF, NAME = "ringfence_session", "ringfence_csrf", "ringfence_name"
+MAX_NAME_CHARS = 200
 OPEN = ("/login", "/static/", "/healthz", "/readyz", "/favicon.ico")
 MIN_TOKEN_CHARS = 16
 MAX_FAILURES, FAILURE_WINDOW_SECONDS = 5, 60.0
@@ -216,6 +218,11 @@ def guard_of(settings: Settings) -> Guard:
         viewer_token=viewer,
         user_header=serve.user_header or None,
     )
+
+
+def remembered_name(request: Request) -> str:
+    """Return the name under which this browser marked a node last; empty before the first."""
+    return unquote(request.cookies.get(NAME, ""))[:MAX_NAME_CHARS]
 
 
 def bearer_of(request: Request) -> str | None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Request
@@ -22,13 +23,14 @@ class View:
     """A request as pages take it.
 
     `queries` are of all there is; `history` and `series` of the range that was asked for, with its
-    newest rows and with rows spread over it.
+    newest rows and with rows spread over it; `cookies` are what the browser remembers.
     """
 
     address: Address
     queries: ProjectQueries
     history: ProjectQueries
     series: ProjectQueries
+    cookies: Mapping[str, str] = field(default_factory=dict)
 
     def tables(self, *names: str) -> list[PageTable]:
         """Return the named tables within the range."""
@@ -47,7 +49,7 @@ def view_of(request: Request) -> View:
     """Return what a request selects; the answer is 400 if that can't be read."""
     queries = queries_of(request)
     address = page_address(request.url.path, request.query_params.multi_items())
-    return View(address, queries, *histories(queries, address))
+    return View(address, queries, *histories(queries, address), request.cookies)
 
 
 PageView = Annotated[View, Depends(view_of)]

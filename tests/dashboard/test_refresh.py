@@ -46,7 +46,7 @@ def test_a_visit_is_remembered_and_a_reload_is_the_same_visit(changing, visiting
         seen.open(changing.url + "/")
         assert "since your last visit" not in seen.page.inner_text(".today")
         cookies = {c["name"]: c for c in seen.page.context.cookies()}
-        visits = cookies["ringfence-visits"]
+        visits = cookies["ringfence_visits"]
         assert visits["httpOnly"]
         assert visits["value"].endswith(".0")
         an_hour_ago = int(visits["value"].partition(".")[0]) - 3_600 * 10**9

@@ -187,7 +187,7 @@ def test_a_changed_alpha_neither_wipes_a_broken_verdict_nor_its_alarm(
     assert ("is about the runs at alpha" in total.words) == (alphas[-1] != total.alpha)
     coverage_alarm = {alarm.rule: alarm for alarm in queries.alarms()}["coverage"]
     assert (coverage_alarm.state, coverage_alarm.words) == ("firing", total.words)
-    assert today.build(whole_view(queries))["verdict"] == "broken"
+    assert today.build(whole_view(queries))["lines"][0].word == "broken"
     rows = count_coverage(store, settings)
     assert AuditReport(0, 0, 0, tuple(rows), ()).total.words == total.words
     counted = [(row.alpha, row.evaluated, row.verdict) for row in queries.totals()]

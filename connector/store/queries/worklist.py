@@ -11,7 +11,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, ScalarSelect, Select, Table, func, or_, select, tuple_
+from sqlalchemy import (
+    ColumnElement,
+    ScalarSelect,
+    Select,
+    Subquery,
+    Table,
+    func,
+    or_,
+    select,
+    tuple_,
+)
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
@@ -79,14 +89,20 @@ class WorklistNode:
 
 
 def read_worklist(
-    queries: ProjectQueries, wanted: WorklistFilter, rows: int = PAGE_ROWS
+    queries: ProjectQueries,
+    wanted: WorklistFilter,
+    rows: int = PAGE_ROWS,
+    *,
+    backwards: bool = False,
 ) -> list[WorklistNode]:
-    """Return the next nodes of the list, surest first."""
+    """Return the next nodes of the list, surest first; `backwards` those before, nearest first."""
     sides = {"no": (False,), "yes": (True,), "any": (False, True)}[wanted.known]
     nodes = [
-        node for side in sides for node in _nodes(queries, _query(queries, wanted, side, rows))
+        node
+        for side in sides
+        for node in _nodes(queries, _query(queries, wanted, side, rows, backwards))
     ]
-    return sorted(nodes, key=lambda node: (node.p, node.node_key), reverse=True)[:rows]
+    return sorted(nodes, key=lambda node: (node.p, node.node_key), reverse=not backwards)[:rows]
 
 
 def whole_worklist(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[WorklistNode]:
@@ -96,14 +112,43 @@ def whole_worklist(queries: ProjectQueries, wanted: WorklistFilter) -> Iterator[
         wanted = replace(wanted, after=(block[-1].p, block[-1].node_key))
 
 
+def count_worklist(queries: ProjectQueries, wanted: WorklistFilter, most: int) -> int:
+    """Return how many nodes the whole list has; counting ends at `most`."""
+    every = replace(wanted, after=None)
+    sides = {"no": (False,), "yes": (True,), "any": (False, True)}[wanted.known]
+    return sum(
+        int(queries.scalar(select(func.count()).select_from(_page(queries, every, side, most))))
+        for side in sides
+    )
+
+
+def beside_on_list(
+    queries: ProjectQueries, wanted: WorklistFilter, p: float, node_key: str
+) -> tuple[str | None, str | None]:
+    """Return the keys of the nodes before and after a place in the list; None at its ends."""
+    here = replace(wanted, after=(p, node_key))
+    before = read_worklist(queries, here, 1, backwards=True)
+    after = read_worklist(queries, here, 1)
+    return (
+        before[0].node_key if before else None,
+        after[0].node_key if after else None,
+    )
+
+
 def groups_to_choose(queries: ProjectQueries, limit: int = 200) -> list[tuple[str, str]]:
     """Return property and value of the groups that audits counted."""
     names = {row.name for row in queries.coverage("group", last=limit)}
     return sorted((p, v) for p, is_, v in (name.partition("=") for name in names) if is_)
 
 
-def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: int) -> Select[Any]:
-    """The rows of one stretch of the index, in its order."""
+def _page(
+    queries: ProjectQueries,
+    wanted: WorklistFilter,
+    known: bool,
+    rows: int,
+    backwards: bool = False,
+) -> Subquery:
+    """The rows of one stretch of the index, in its order or against it."""
     here = worklist_entry.c
     chosen = [
         here.project == queries.project,
@@ -111,17 +156,25 @@ def _query(queries: ProjectQueries, wanted: WorklistFilter, known: bool, rows: i
         here.known.is_(known),
     ]
     if wanted.after is not None:
-        chosen.append(tuple_(here.p, here.node_key) < tuple_(*wanted.after))
+        place, end = tuple_(here.p, here.node_key), tuple_(*wanted.after)
+        chosen.append(place > end if backwards else place < end)
     chosen += _bounds(wanted)
     chosen += _run_bounds(queries, wanted)
     chosen += _membership(wanted)
-    page = (
-        select(here.node_key, here.p, here.seq, here.size, here.degree)
-        .where(*chosen)
-        .order_by(here.p.desc(), here.node_key.desc())
-        .limit(rows)
-        .subquery()
-    )
+    order = (here.p, here.node_key) if backwards else (here.p.desc(), here.node_key.desc())
+    page = select(here.node_key, here.p, here.seq, here.size, here.degree).where(*chosen)
+    return page.order_by(*order).limit(rows).subquery()
+
+
+def _query(
+    queries: ProjectQueries,
+    wanted: WorklistFilter,
+    known: bool,
+    rows: int,
+    backwards: bool = False,
+) -> Select[Any]:
+    """The rows of one stretch of the index with what stands in other tables."""
+    page = _page(queries, wanted, known, rows, backwards)
     of_node = (prediction.c.project == queries.project) & (prediction.c.node_key == page.c.node_key)
     of_run = (run.c.project == queries.project) & (run.c.seq == page.c.seq)
     newest = (mark.c.project == queries.project) & (

@@ -12,6 +12,8 @@ from ringfence.connector.store.worklist.marks import Mark, read_marks
 from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
+from ringfence.jobs.dashboard.pages.worklist_place import MAX_LIST_CHARS, find_place
+from ringfence.jobs.dashboard.security import remembered_name
 from ringfence.jobs.views.explain import (
     Explanation,
     describe_class,
@@ -27,7 +29,10 @@ MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in tur
 
 
 def build(
-    dashboard: OpenDashboard, request: Request, key: Annotated[str, Query(max_length=512)] = ""
+    dashboard: OpenDashboard,
+    request: Request,
+    key: Annotated[str, Query(max_length=512)] = "",
+    listed: Annotated[str, Query(alias="list", max_length=MAX_LIST_CHARS)] = "",
 ) -> Values:
     """Return what is known of the node with this key; the empty form without one."""
     explanation, marks = None, []
@@ -39,7 +44,12 @@ def build(
     may_mark = dashboard.guard.role_of(request) == "operator"
     named = dashboard.guard.user_header is not None
     values = show_node(explanation, key, dashboard.how_to_start())
+    place = None if explanation is None else find_place(dashboard.queries, explanation, listed)
     return values | {
+        "place": place,
+        "abouts": [] if explanation is None else sorted(explanation.levels),
+        "about": place.class_ if place else "",
+        "who": remembered_name(request),
         "marks": marks[::-1],
         "may_mark": may_mark,
         "named_by_proxy": named,
@@ -66,6 +76,10 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
     marks: list[Mark] = []
     return {
         "marks": marks,
+        "place": None,
+        "abouts": [],
+        "about": "",
+        "who": "",
         "may_mark": False,
         "named_by_proxy": False,
         "why_seconds": 0,

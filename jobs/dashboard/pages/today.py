@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fastapi import Request
-
 from ringfence.connector.records import StoredCoverage
 from ringfence.connector.store.queries.records import RunCoverage
 from ringfence.connector.times import format_time
@@ -20,20 +18,20 @@ from ringfence.jobs.views.today import Visits, news_line, promise_line, waiting_
 
 MAX_SLICES = 8
 REFRESH_SECONDS = 60
-VISITS = "ringfence-visits"
+VISITS = "ringfence_visits"
 """The cookie that remembers the last two visits of a person."""
 Fact = tuple[str, str, str]
 """Name, value and note."""
 
 
-def build(view: PageView, request: Request) -> Values:
+def build(view: PageView) -> Values:
     """Return three lines, what to do next where something is broken, and the facts of the day."""
     queries = view.queries
     total = queries.verdict()
     named = [*queries.named("class"), *queries.named("group")]
     short = find_shortfalls(named)
     sample, now_ns = read_sample_status(queries), queries.now_ns()
-    visits = Visits.from_text(request.cookies.get(VISITS, "")).visited(now_ns)
+    visits = Visits.from_text(view.cookies.get(VISITS, "")).visited(now_ns)
     verdicts = {total.verdict if total else "", sample.verdict if sample else ""}
     return {
         "title": PAGE.title,

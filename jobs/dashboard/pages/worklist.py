@@ -2,32 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import HTTPException, Request
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.keys import typed_key_of
 from ringfence.connector.neo4j.worklist_query import worklist_query
 from ringfence.connector.store.queries.sample import SampleFilter, count_sample, read_sample
 from ringfence.connector.store.queries.worklist import (
     PAGE_ROWS,
     WorklistFilter,
+    WorklistNode,
+    count_worklist,
     groups_to_choose,
     read_worklist,
 )
-from ringfence.jobs.dashboard.dependencies import OpenDashboard
-from ringfence.jobs.dashboard.pages.page import Page, Values
+from ringfence.connector.store.queries.worklist_counts import known_outcomes
+from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
+from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
+from ringfence.jobs.dashboard.pages.worklist_place import SHOW
+from ringfence.jobs.dashboard.security import remembered_name
 from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, place_of
 from ringfence.jobs.worklist.sample_table import SAMPLE_NAMES, sample_filter
 from ringfence.jobs.worklist.table import classes_to_choose
 
 MAX_CHOICES = 24  # buttons of classes; more are searched
-MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group")
+MAX_COUNTED = 10_000  # nodes of a list, for its length
+MAX_FACETS = 12
+MAX_OFFERED, MAX_SHOWN = 60, 8  # properties of nodes as columns
+MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group", "by")
 """Those that are folded away until one of them is used."""
 KNOWN_WORDS = {"no": "not known yet", "yes": "known", "any": "both"}
 STATE_WORDS = {
-    "open": "not done", "free": "nobody's", "claimed": "claimed", "done": "done", "any": "all",
+    "open": "not done", "free": "nobody's", "claimed": "claimed", "done": "done",
+    "confirmed": "confirmed", "false alarm": "false alarm", "undecided": "undecided", "any": "all",
 }  # fmt: skip
 
 
@@ -45,6 +56,8 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
     rows = rows[:PAGE_ROWS]
     asked = {name: request.query_params.get(name, "") for name in NAMES}
     address = {name: value for name, value in asked.items() if value}
+    names = [name for name in request.query_params.getlist(SHOW) if name][:MAX_SHOWN]
+    names = [name for name in names if name in offered_columns(dashboard)]
     last = rows[-1] if rows else None
     return {
         "title": PAGE.title,
@@ -58,6 +71,15 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "choices_left": max(0, len(fitting) - MAX_CHOICES),
         "class_count": len(classes),
         "max_choices": MAX_CHOICES,
+        "promises": describe_list(queries, wanted) if chosen else [],
+        "listed": _address(address, names).partition("?")[2],
+        "names": names,
+        "offered": offered_columns(dashboard),
+        "values": values_of_rows(dashboard, rows, names),
+        "facets": _facets(queries, address) if chosen else [],
+        "may_mark": dashboard.guard.role_of(request) == "operator",
+        "named_by_proxy": dashboard.guard.user_header is not None,
+        "who": remembered_name(request),
         "chosen": wanted.class_ if chosen else None,
         "unknown_class": bool(wanted.class_) and not chosen and len(fitting) == len(classes),
         "asked": {"known": "no", "state": "open"} | asked | _defaults(wanted),
@@ -68,8 +90,8 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "known_words": KNOWN_WORDS,
         "state_words": STATE_WORDS,
         "csv": f"/csv/worklist?{urlencode(address)}",
-        "first": _address(address) if wanted.after else None,
-        "next": _address(address | {"after": place_of(last.p, last.node_key)})
+        "first": _address(address, names) if wanted.after else None,
+        "next": _address(address | {"after": place_of(last.p, last.node_key)}, names)
         if more and last
         else None,
         "cypher": _cypher(dashboard, wanted) if chosen else "",
@@ -133,8 +155,63 @@ def _defaults(wanted: WorklistFilter) -> dict[str, Any]:
     return {"known": wanted.known, "state": wanted.state}
 
 
-def _address(values: dict[str, str]) -> str:
-    return f"/worklist?{urlencode(values)}"
+def _address(values: dict[str, str], names: Sequence[str] = ()) -> str:
+    return f"/worklist?{urlencode([*values.items(), *((SHOW, name) for name in names)])}"
+
+
+def describe_list(queries: Queries, wanted: WorklistFilter) -> list[str]:
+    """Say how long a list is, what share of it was right, and what share of the class it missed."""
+    count = count_worklist(queries, wanted, MAX_COUNTED)
+    sides = MAX_COUNTED if wanted.known != "any" else 2 * MAX_COUNTED
+    length = f"{count:,} or more" if count >= sides else f"{count:,}"
+    lines = [f"{length} node{'s' if count != 1 else ''} on this list"]
+    found = known_outcomes(queries, wanted.class_)
+    over = f"in the newest {found.runs:,} runs" if found.runs != 1 else "in the only run"
+    if found.right_share is not None:
+        lines.append(
+            f"{100 * found.right_share:.1f} % of such nodes were right: {found.right:,} of "
+            f"{found.listed:,} whose set held the class and whose class became known {over}"
+        )
+    if found.missed_share is not None:
+        lines.append(
+            f"{100 * found.missed_share:.1f} % of the class were on no such list: "
+            f"{found.of_class - found.right:,} of {found.of_class:,} known nodes of it {over}"
+        )
+    return [as_sentence(line) for line in lines]
+
+
+def offered_columns(dashboard: OpenDashboard) -> list[str]:
+    """Return the properties of the graph's nodes that the table can show."""
+    mapping = dashboard.settings.mapping()
+    created = mapping.classified.created_at
+    names = [*mapping.classified.column_names, *dashboard.settings.audit.groups]
+    return list(dict.fromkeys([*names, *([created] if created else [])]))[:MAX_OFFERED]
+
+
+def values_of_rows(
+    dashboard: OpenDashboard, rows: Sequence[WorklistNode], names: Sequence[str]
+) -> dict[str, list[str | None]] | None:
+    """Return the chosen properties by key of the record; None if the graph does not answer."""
+    if not names or not rows:
+        return {}
+    mapping, keys = dashboard.settings.mapping(), [row.node_key for row in rows]
+    from ringfence.connector.neo4j.node_values import values_of
+
+    values = dashboard.graph.ask(lambda graph: values_of(graph, mapping, keys, names))
+    return None if values is None else {key: values.get(typed_key_of(key), []) for key in keys}
+
+
+def _facets(queries: Queries, address: dict[str, str]) -> list[dict[str, str]]:
+    """Links that narrow the list to a group, or widen it again."""
+    chosen = address.get("group")
+    facets = [{"name": "all groups", "address": _address(address | {"group": ""}), "here": ""}]
+    for name, value in groups_to_choose(queries)[:MAX_FACETS]:
+        group = f"{name}={value}"
+        here = "yes" if group == chosen else ""
+        facets.append(
+            {"name": group, "address": _address(address | {"group": group}), "here": here}
+        )
+    return facets if len(facets) > 1 else []
 
 
 def _cypher(dashboard: OpenDashboard, wanted: WorklistFilter) -> str:

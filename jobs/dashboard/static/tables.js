@@ -33,8 +33,29 @@ function explainHeadings() {
   });
 }
 
+// One box chooses all nodes of a page; without this script each has its own.
+function offerAll() {
+  document.querySelectorAll("input[data-all]").forEach((all) => {
+    all.hidden = false;
+    all.addEventListener("change", () => {
+      all.closest("table").querySelectorAll("input[name=key]").forEach((box) => { box.checked = all.checked; });
+    });
+  });
+}
+
+// Alt and a letter follow a link that names the key; by its place, since Alt makes other letters.
+function followKey(event) {
+  if (!event.altKey || event.ctrlKey || event.metaKey) return;
+  const link = Array.from(document.querySelectorAll("a[data-code]")).find((a) => a.dataset.code === event.code);
+  if (!link) return;
+  event.preventDefault();
+  link.click();
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   document.body.append(tip);
+  document.addEventListener("keydown", followKey);
+  offerAll();
   explainHeadings();
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
   document.addEventListener("scroll", hideTip, true);

@@ -133,8 +133,8 @@ def test_a_missed_rare_class_turns_today_red_where_it_was_promised_something(
     store, settings, capsys
 ):
     found = shown(store, settings, replace(MISSED, promise="class"), capsys)
-    assert found["today"]["verdict"] == "broken"
-    assert found["today"]["sentence"].startswith("Class mule: broken")
+    assert found["today"]["lines"][0].word == "broken"
+    assert "of class mule" in found["today"]["lines"][0].headline
     assert found["alarms"]["classes"].state == "firing"
     assert "mule" in found["alarms"]["classes"].words
     assert "groups" not in found["alarms"]
@@ -153,7 +153,7 @@ def test_a_missed_rare_class_turns_today_red_where_it_was_promised_something(
 def test_the_same_misses_leave_today_green_under_a_promise_for_all_nodes(store, settings, capsys):
     """The control: the average hides the rare class."""
     found = shown(store, settings, replace(MISSED, covered=1.0), capsys)
-    assert found["today"]["verdict"] == "kept"
+    assert found["today"]["lines"][0].word == "kept"
     assert "classes" not in found["alarms"]
     assert "ringfence_class_verdict" not in found["metrics"]
     assert "for all nodes together" in found["classes"]["lead"][0]

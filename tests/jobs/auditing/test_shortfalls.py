@@ -1,7 +1,5 @@
 """A class that is covered far below the promise is told on Today, in alarms and in metrics."""
 
-from types import SimpleNamespace
-
 import pytest
 
 from ringfence.connector.store.engine import open_store
@@ -37,9 +35,7 @@ def page_of(queries):
     from ringfence.jobs.dashboard.pages import today
 
     frame = {"here": "/", "project": "p", "csrf": ""}
-    return render(
-        "today.html", **today.build(whole_view(queries), SimpleNamespace(cookies={})), **frame
-    )
+    return render("today.html", **today.build(whole_view(queries)), **frame)
 
 
 def test_the_class_is_named_though_the_verdict_over_all_nodes_is_kept(poor):
