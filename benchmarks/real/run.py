@@ -1,4 +1,4 @@
-"""Two real graphs that nobody prepared, through init, doctor, migrate, train, score and audit.
+"""Two real graphs that nobody prepared, through init, migrate, doctor, train, score and audit.
 
     python -m benchmarks.real.run --flights FOLDER --faers FOLDER [--train-days 31 --days 28]
 
@@ -199,7 +199,7 @@ def chain_cases(data: faers.Cases, own: pd.DataFrame) -> np.ndarray:
 
 @contextmanager
 def prepared(folder: Path, project: str) -> Iterator[Workspace]:
-    """Let init write the configuration, doctor check it, and train; the project stays open."""
+    """Let init write the configuration, migrate, let doctor check it, and train; it stays open."""
     path = folder / "ringfence.toml"
     started = time.perf_counter()
     proposal = run_init(path, "embedded", "neo4j", None, project, force=True)

@@ -36,11 +36,6 @@ MAY_BE_ABSENT = {
     "mean_size_naive",
 }
 MAY_BE_NONE = {
-    "Sets that were empty and got their likeliest class (`nonempty = true`)",
-    "Full sets: nothing can be excluded",
-    "Sets with no class",
-    "Accounts whose every evaluated neighbour may be a mule",
-    "Hubs whose set says little",
     "My investigate list of this morning",
     "Who can only be a mule?",
     "Confident mules among the neighbours of an account",

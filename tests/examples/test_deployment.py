@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -89,12 +90,39 @@ def test_the_dashboard_is_probed_and_its_service_finds_it():
     containers = {one["name"]: one for one in deployment["spec"]["template"]["spec"]["containers"]}
     dashboard = containers["dashboard"]
     assert dashboard["args"] == ["serve"]
-    probed = {dashboard[kind]["httpGet"]["path"] for kind in ("readinessProbe", "livenessProbe")}
-    assert probed == {"/readyz", "/healthz"}
+    probes = {kind: dashboard[kind] for kind in ("startupProbe", "readinessProbe", "livenessProbe")}
+    assert [probe["httpGet"]["path"] for probe in probes.values()] == [
+        "/healthz", "/readyz", "/healthz",
+    ]  # fmt: skip
+    settings = _settings_of_the_config_map()
+    for probe in probes.values():
+        (header,) = probe["httpGet"]["httpHeaders"]
+        assert header["name"] == "Host"
+        assert header["value"] in settings["serve"]["hosts"]  # others get 400
     (port,) = dashboard["ports"]
     assert service["spec"]["ports"][0]["targetPort"] == port["containerPort"] == 8470
     labels = deployment["spec"]["template"]["metadata"]["labels"]
     assert service["spec"]["selector"].items() <= labels.items()
+
+
+def _settings_of_the_config_map():
+    (config,) = [o for o in MANIFESTS["configuration.yaml"] if o["kind"] == "ConfigMap"]
+    return tomllib.loads(config["data"]["ringfence.toml"])
+
+
+def test_jobs_that_share_a_claim_of_one_machine_run_on_one_machine():
+    jobs = [o["spec"]["jobTemplate"]["spec"]["template"] for o in MANIFESTS["cronjob.yaml"]]
+    assert len(jobs) == 3
+    for template in jobs:
+        claims = [v for v in template["spec"]["volumes"] if "persistentVolumeClaim" in v]
+        assert [v["persistentVolumeClaim"]["claimName"] for v in claims] == ["ringfence"]
+        (term,) = template["spec"]["affinity"]["podAffinity"][
+            "requiredDuringSchedulingIgnoredDuringExecution"
+        ]
+        assert term["topologyKey"] == "kubernetes.io/hostname"
+        assert term["labelSelector"]["matchLabels"] == template["metadata"]["labels"]
+    (service,) = [o for o in MANIFESTS["scheduler.yaml"] if o["kind"] == "Service"]
+    assert service["spec"]["selector"] != jobs[0]["metadata"]["labels"]
 
 
 def injected_by(service):

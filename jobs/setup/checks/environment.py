@@ -9,13 +9,13 @@ from ringfence.jobs.config.sources.server import VARIABLES, is_same_server
 from ringfence.jobs.setup.finding import Finding
 
 
-def check_environment(environment: Mapping[str, str], uri: str) -> Iterator[Finding]:
+def check_environment(environment: Mapping[str, str], uri: str = "") -> Iterator[Finding]:
     """Name what a cluster has set for its Services, and a NEO4J_URI of something else.
 
     `uri` is the address that the project uses.
     """
     other = environment.get(VARIABLES["uri"])
-    if other and not is_same_server(uri, other):
+    if uri and other and not is_same_server(uri, other):
         text = f"{VARIABLES['uri']} of the environment is not this project's server and is ignored"
         yield Finding("ok", f"{text}: [neo4j] uri is {uri}")
     names = find_injected(environment)
