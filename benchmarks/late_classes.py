@@ -11,7 +11,8 @@ python -m benchmarks.late_classes [--quick] [--json] [--flights FOLDER]
    `twice the delay that was seen` waits for a class that was never seen no longer than for others.
 3. The first five runs of a life whose classes are all known at once: whether the level moves.
 4. Verdicts in lives where nothing changes, before and now: the total ever *broken*, and the share
-   of runs covering 80 % or less that are called *kept*; the same with one class known first.
+   of runs below the exact band of a fixed level that are *kept*; the same with one class known
+   first.
 5. Nodes that choose the best of 50 keys, with a u that they can compute and with a seed key.
 6. With --flights real flights of April to December, day by day, statuses 7 to 60 days late.
 
@@ -359,7 +360,9 @@ def _draw_verdicts(axes: Any, rows: Sequence[dict[str, Any]]) -> None:
         places, widths = zip(*of_rule, strict=True)
         axes.barh(places, widths, height=0.4, color=colour, label=rule)
     axes.set_yticks(range(len(names)), names, fontsize=6)
-    axes.set(title="verdicts where nothing changes", xlabel="% of lives, or of runs below 80 %")
+    axes.set(
+        title="verdicts where nothing changes", xlabel="% of lives, or of runs below the exact band"
+    )
 
 
 def main() -> None:

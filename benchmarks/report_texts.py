@@ -199,8 +199,9 @@ NOTES = {
     "`now`: the product; `twice the delay that was seen`: it, without the longer wait for a class "
     "that was never seen. Then the first five runs, of which every class is known at the next: the "
     "level before the fifth run, coverage before and after. Then verdicts in lives where nothing "
-    "changes, 200 nodes a run (16 lives of 400 runs; 6 of 120 with one class known first): the "
-    "total ever *broken*, how many runs covered 80 % or less, and how many of these are *kept*. "
+    "changes (16 lives of 400 runs of 50; 6 of 120 runs of 200 with one class known first): the "
+    "total ever *broken*, how many runs lie below the exact band of a fixed level with their n "
+    "and m, and the share of these that is *kept*. "
     "Then nodes that choose the best of 50 keys. Last real flights (typed SAGE, window of 5,000). "
     "Red: full sets in more than 2 % of the runs (flights 10 %), a quantile below 82 % where "
     "nothing changes, a quarter (of the flights, the long run) more than 3 points from 90 %, a "
@@ -407,7 +408,7 @@ COLUMNS: dict[str, dict[str, str]] = {
         "quantile": "5 %", "full": "full sets, % of runs", "low": "level from", "high": "to",
         "worst": "worst %", "quarter 1": "quarter 1 %", "quarter 2": "2 %", "quarter 3": "3 %",
         "quarter 4": "4 %", "level": "level", "covered then": "covered then %",
-        "total ever broken": "total ever broken %", "runs of 80 % or less": "runs of 80 % or less",
+        "total ever broken": "total ever broken %", "runs below": "runs below the exact band",
         "of these kept": "of these kept %", "kept at run 30": "total kept at run 30 %",
         "others": "others %", "verdict": "",
     },

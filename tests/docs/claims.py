@@ -2,12 +2,13 @@
 
 `docs/mathematics.md` ends with a table of all claims. A sentence that `CLAIM` matches must contain
 a phrase of that table, or match `NO_CLAIM`. Pages of measurements alone (`docs/benchmarks`,
-`docs/reproduction`), decisions, and the page of the proofs itself are not searched: what stands
-there names its proof or measurement beside it.
+`docs/reproduction`), decisions, CONTRIBUTING and the page of the proofs itself are not searched:
+what stands there names its proof or measurement beside it.
 """
 
 import ast
 import html
+import json
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -16,9 +17,17 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROOFS = "docs/mathematics.md"
 HEADING = "## Every claim with a probability"
-PAGES = ("README.md", "SECURITY.md", "docs/*.md")
+PAGES = (
+    "README.md",
+    "SECURITY.md",
+    "CHANGELOG.md",
+    "UPGRADING.md",
+    "docs/*.md",
+    "examples/**/*.md",
+)
 TEMPLATES = ("jobs/**/templates/*.html",)
-MODULES = ("jobs/**/*.py", "models/**/*.py", "connector/**/*.py")
+NOTEBOOKS = ("examples/**/*.ipynb",)
+MODULES = ("jobs/**/*.py", "models/**/*.py", "connector/**/*.py", "examples/*/**/*.py")
 COMMANDS = "jobs/cli/commands"  # docstrings there are the help that users see
 
 NUMBER = r"(?:\d[\d.,]*|#)"  # 5, 99.9, or a value that a text is filled with
@@ -37,6 +46,14 @@ CLAIM = re.compile(
             r"\bproved\b|\bproven\b|\bruled out\b|\bmiss rate\b|\blong run\b",
             r"\bwhatever (?:changes|happens)\b|\bany level\b|\bby chance\b",
             r"\bfalse alarms?\b|\bcr(?:y|ies) wolf\b|\bwrongly\b",
+            rf"\b(?:times )?(?:out of|in every) (?:ten|twenty|a hundred|{NUMBER})\b",
+            rf"\bno (?:more|less|fewer) than (?:about )?{NUMBER} ?%|\b(?:false|error) rates?\b",
+            rf"\b(?:under|below|above|over|exceeds?) {NUMBER} ?% of (?:all )?(?:cases|runs|nodes)",
+            r"\bconfiden(?:ce|t) (?:of|level|that|interval)|\bodds (?:of|are|that)\b",
+            r"\b(?:half|a third|a quarter|most) of all (?:cases|lives|runs|looks)\b",
+            r"\b(?:practically|almost|hardly|virtually) (?:never|ever|always)\b",
+            r"\bnever (?:wrong|misses)\b|\bto be sure of\b",
+            r"\brisk (?:of|that)\b|\bhow likely\b|\bas likely as\b|\bunlikely (?:to|that)\b",
         )
     ),
     re.IGNORECASE,
@@ -53,6 +70,7 @@ NO_CLAIM = re.compile(
             r"by chance is the expected|^by chance$",  # a column of the reproduction
             r"^false alarm$|[\"']false alarm=|\bconfirmed\b[^.]*\bfalse[ -]alarm\b",  # outcomes
             r"Whatever happens here|at which false-alarm rate",  # a server, tests
+            r"refused them by chance|\.guarantee and \.networks",  # what was, names
         )
     ),
     re.IGNORECASE,
@@ -102,7 +120,7 @@ def find_claims(root=ROOT):
     """The sentences with a probability in all files that users read."""
     return [
         Sentence(str(file.relative_to(root)), sentence)
-        for patterns, read in ((PAGES, of_page), (TEMPLATES, of_template), (MODULES, of_module))
+        for patterns, read in READERS
         for pattern in patterns
         for file in sorted(root.glob(pattern))
         if file != root / PROOFS
@@ -114,6 +132,12 @@ def find_claims(root=ROOT):
 def _reader(read, root, file):
     is_command = read is of_module and file.is_relative_to(root / COMMANDS)
     return partial(of_module, with_docstrings=True) if is_command else read
+
+
+def of_notebook(text):
+    """The sentences of a notebook's cells of text; what code prints is the product's own words."""
+    cells = [cell for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown"]
+    return [sentence for cell in cells for sentence in of_page("".join(cell["source"]))]
 
 
 def sentences(text):
@@ -168,3 +192,11 @@ def _text_of(node):
             for part in node.values
         )
     return ""
+
+
+READERS = (
+    (PAGES, of_page),
+    (TEMPLATES, of_template),
+    (MODULES, of_module),
+    (NOTEBOOKS, of_notebook),
+)

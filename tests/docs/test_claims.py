@@ -42,6 +42,7 @@ def test_every_test_of_the_table_exists(table):
             assert (ROOT / name).is_file() or importlib.util.find_spec(module), name
 
 
+NOTEBOOK = '{"cells": [{"cell_type": "markdown", "source": ["One in twenty fails."]}]}'
 PLANTED = (
     ("docs/new.md", "Sets are right.\n\nNo more than that: *at most 3 %* of parts\nare lost.\n"),
     ("docs/new.md", "| word | means |\n|---|---|\n| trust | wrong once in a hundred years |\n"),
@@ -53,6 +54,13 @@ PLANTED = (
     ("jobs/report/templates/new.html", "<td>{{ few }} % are missed by mistake</td>"),
     ("jobs/new.py", 'def note(a):\n    return f"it holds with probability at most {a:g}"\n'),
     ("models/new.py", 'WORDS = (\n    "coverage is "\n    "guaranteed"\n)\n'),
+    ("CHANGELOG.md", "- **New**: alarms err in no more than 2 % of lives.\n"),
+    ("UPGRADING.md", "Sets hold the class nine times out of ten.\n"),
+    ("examples/new/flow.py", 'print("it practically never misses")\n'),
+    ("examples/new.ipynb", NOTEBOOK),
+    ("docs/new.md", "You can have a confidence of nine tenths in it.\n"),
+    ("docs/new.md", "Coverage is below 80 % of all runs there.\n"),
+    ("docs/new.md", "The risk that a mule is lost is small.\n"),
     ("jobs/cli/commands/new.py", 'def new():\n    """Score with a guarantee."""\n'),
 )
 
