@@ -55,7 +55,7 @@ def sequence(seed, mode, bands, worse_from=RUNS, late=DELAY, rule="today"):
             level = level.after_runs([p_of[s] for s in answered])
         elif step:
             level = level.after([missed[s] for s in answered])
-        rows = np.flatnonzero(of_run < (1 if kind == "frozen" else run - late))
+        rows = np.flatnonzero(of_run < (1 if kind == "frozen" else max(1, run - late)))
         if kind == "window":
             rows = rows[newest(of_run[rows], draw[rows], WINDOW)]
         due = np.flatnonzero(of_run == run)

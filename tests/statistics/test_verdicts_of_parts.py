@@ -58,7 +58,7 @@ class Sequence:
     def score(self, run):
         late = self.late
         answered = (run - late - 1,) if run - late - 1 >= 1 and self.step else ()
-        rows = np.flatnonzero(self.of_run < (1 if self.kind == "frozen" else run - late))
+        rows = np.flatnonzero(self.of_run < (1 if self.kind == "frozen" else max(1, run - late)))
         if self.kind == "window":
             rows = rows[newest(self.of_run[rows], self.draw[rows], WINDOW)]
         before = range(1, run - late) if self.kind != "frozen" else ()
