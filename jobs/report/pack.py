@@ -47,6 +47,7 @@ from ringfence.jobs.report.pack_rows import (
     write_chain,
     write_groups,
     write_labels,
+    write_lists,
     write_marks,
     write_predictions,
 )
@@ -205,6 +206,7 @@ def write_pack(making: _Making, path: Path, progress: Progress) -> int:
         scratch.unlink(missing_ok=True)
     write_labels(archive, store, project, since_ns, name_of)
     write_groups(archive, store, project, runs, name_of)
+    write_lists(archive, store, project, runs)
     write_marks(archive, store, project, name_of, withhold=making.salt is not None)
     with store.reading() as connection:
         rows = count_period(connection, project, runs)

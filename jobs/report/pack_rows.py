@@ -23,6 +23,8 @@ from ringfence.connector.store.queries import pack_rows
 from ringfence.connector.store.queries.pack_rows import Row
 from ringfence.connector.store.queries.period import PeriodRun
 from ringfence.connector.store.queries.records import as_row
+from ringfence.connector.store.worklist.list_counts import list_counts
+from ringfence.connector.store.worklist.listed_nodes import listed_runs
 from ringfence.connector.store.worklist.marks import KIND as MARKED_NODE
 from ringfence.jobs.auditing.alarms.rules import RECORD
 from ringfence.jobs.integrity.alarm import SOUND
@@ -30,7 +32,11 @@ from ringfence.jobs.report.pack_archive import PackArchive
 from ringfence.jobs.views.tables import Table
 
 PREDICTIONS, LABELS, GROUPS = "predictions.jsonl.gz", "labels.jsonl.gz", "groups.jsonl.gz"
-MARKS = "marks.jsonl.gz"
+MARKS, LISTS = "marks.jsonl.gz", "lists.json"
+COUNTED_LISTS = (
+    "nodes on the lists of the runs decided in the period, with the classes that were known when "
+    "the pack was made"
+)
 WITHHELD_OF_MARKS = ("who", "note", "assignee")
 """Texts that people typed: with salted keys they stay out, since they may name nodes."""
 PARQUET = "predictions.parquet"
@@ -172,6 +178,29 @@ def write_groups(
             named = [{"run": decided.seq, **_named(row, name_of)} for row in rows]
             named.sort(key=lambda row: (row["key"], row["property"]))
             file.write(b"".join(map(_line, named)))
+
+
+def write_lists(
+    archive: PackArchive, store: Store, project: str, runs: Sequence[PeriodRun]
+) -> None:
+    """Write how many nodes each list of each run holds, and how many of them are wrong so far."""
+    seqs = {decided.seq for decided in runs}
+    with store.reading() as connection:
+        decided = [run for run in listed_runs(connection, project) if run.seq in seqs]
+        counts = list_counts(connection, project, decided) if decided else []
+    rows = []
+    for run in decided:
+        for terms in (facts.terms for facts in run.lists):
+            of_list = [it for it in counts if (it.seq, it.name) == (run.seq, terms.name)]
+            known = [it for it in of_list if it.label is not None]
+            wrong = [it for it in known if terms.is_wrong(str(it.label))]
+            listed, of_known, false = (sum(it.nodes for it in of) for of in (of_list, known, wrong))
+            terms_of_list = {"list": terms.name, "class": terms.class_, "clears": terms.is_clear,
+                             "may_be_wrong": terms.may_be_wrong, "per": terms.per}  # fmt: skip
+            counted = {"listed": listed, "known": of_known, "wrong": false}
+            rows.append({"run": run.seq, **terms_of_list, **counted})
+    body = {"counted": COUNTED_LISTS, "rows": rows}
+    archive.add_text(LISTS, json.dumps(body, indent=1, sort_keys=True) + "\n")
 
 
 def write_marks(

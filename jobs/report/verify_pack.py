@@ -28,10 +28,11 @@ from typing import IO, Any
 
 Row = dict[str, Any]
 Counts = dict[tuple[str, str, str, float], list[int]]
+ListCounts = dict[tuple[int, str], Counter[str | None]]
 
 UNLISTED = {"SHA256SUMS", "head.json", "head.json.sig", "head.json.tsr", "public_key.pem"}
 MAX_NAMED = 5
-MARKED, MARKS = "marked node", "marks.jsonl.gz"
+MARKED, MARKS, LISTS = "marked node", "marks.jsonl.gz", "lists.json"
 COUNTS = ("evaluated", "known", "covered", "classes_in_sets")
 SIGNED_FIELDS = ("chain_sha256", "entries", "hmac_head", "project", "public_key", "sums_sha256")
 
@@ -376,6 +377,7 @@ def check_runs(
     digests = {seq: RunDigests(manifest["keys"] == "salted") for seq in runs}
     labels, groups = known
     counts: Counts = defaultdict(lambda: [0] * len(COUNTS))
+    on_lists: ListCounts = defaultdict(Counter)
     foreign: set[int] = set()
     doubled: set[str] = set()
     keys: set[str] = set()
@@ -387,6 +389,8 @@ def check_runs(
         (doubled if key in keys else keys).add(key)
         digests[seq].add(row)
         count_row(counts, row, runs[seq]["run"], labels.get(key), groups.get(key, ()))
+        count_lists(on_lists, row, labels.get(key))
+    check_lists(pack, on_lists, runs, report)
     for seq in sorted(foreign):
         report.find(f"Run {seq} has predictions in the pack, but was not decided in its period.")
     for key in sorted(doubled)[:MAX_NAMED]:
@@ -432,6 +436,54 @@ def count_row(counts: Counts, row: Row, run: Row, label: str | None, groups: Seq
         values = (1, label is not None, covered, len(row["classes"]))
         for place, value in enumerate(values):
             sums[place] += int(value)
+
+
+def count_lists(counts: ListCounts, row: Row, label: str | None) -> None:
+    """Count one prediction on each list that it is on, by its class."""
+    for name in row.get("lists") or ():
+        counts[row["run"], name][label] += 1
+
+
+def check_lists(pack: Pack, counts: ListCounts, runs: dict[int, Row], report: Report) -> None:
+    """Compare what each list holds, and how much of it is wrong, with what the pack says."""
+    if LISTS not in pack.names():
+        return  # a pack of an older version
+    said = {(row["run"], row["list"]): row for row in json.loads(pack.read(LISTS))["rows"]}
+    before, totals = len(report.problems), Counter[tuple[str, str]]()
+    for seq, facts in sorted(runs.items()):
+        sealed = facts["run"].get("lists") or []
+        for terms in json.loads(sealed) if isinstance(sealed, str) else sealed:
+            name, here = terms["name"], counts.get((seq, terms["name"]), Counter())
+            known = sum(nodes for label, nodes in here.items() if label is not None)
+            wrong = sum(
+                nodes for label, nodes in here.items()
+                if label is not None and (label == terms["class_"]) == terms["is_clear"]
+            )  # fmt: skip
+            expected = {
+                "run": seq, "list": name, "class": terms["class_"], "clears": terms["is_clear"],
+                "may_be_wrong": terms["may_be_wrong"], "per": terms["per"],
+                "listed": sum(here.values()), "known": known, "wrong": wrong,
+            }  # fmt: skip
+            there = said.pop((seq, name), None)
+            if there is None:
+                report.find(f"List {name} of run {seq}: not in {LISTS}.")
+            for field in [] if there is None else expected:
+                if there.get(field) != expected[field]:
+                    report.find(
+                        f"List {name} of run {seq}: {field} is {expected[field]}, {LISTS} says "
+                        f"{there.get(field)}."
+                    )
+            totals.update({(name, "known"): known, (name, "wrong"): wrong})
+    for seq, name in sorted(said):
+        report.find(f"List {name} of run {seq}: {LISTS} has it, but the run decided no such list.")
+    if len(report.problems) == before:
+        for name in sorted({name for name, _ in totals}):
+            known, wrong = totals[name, "known"], totals[name, "wrong"]
+            share = f" ({100 * wrong / known:.1f} %)" if known else ""
+            report.see(
+                f"List {name}: {wrong:,} of {known:,} listed nodes of known class are wrong"
+                f"{share}, counted again from predictions and classes."
+            )
 
 
 def check_coverage(pack: Pack, counts: Counts, report: Report) -> None:

@@ -41,7 +41,7 @@ from ringfence.jobs.scoring.node_evaluation import (
     evaluate_nodes,
     prediction_table,
 )
-from ringfence.jobs.scoring.node_lists import listed_nodes
+from ringfence.jobs.scoring.node_lists import describe_overlap, listed_nodes
 from ringfence.jobs.scoring.run_record import (
     describe_calibration,
     describe_read,
@@ -200,6 +200,7 @@ def _describe_run(
         *([] if is_bound(model.manifest) else [NOT_BOUND]),
         *evaluation.fill_notes,
         *(item.facts.words for item in evaluation.lists),
+        *describe_overlap(evaluation.lists),
     ]
 
 

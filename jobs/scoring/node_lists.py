@@ -116,13 +116,47 @@ def _decide_list(
     listed = int((shares <= terms.may_be_wrong).sum())
     status = _status(version, scope.is_proved, weighted, wrong_classes[np.unique(classes)].sum())
     words = _describe(terms, scope.sentence(terms.may_be_wrong, terms.wrong), status, listed)
-    if n_wrong < needed:
-        words += (
-            f". {n_wrong} calibration nodes are {terms.wrong}, and {needed} are needed before a "
-            "list of all right nodes can hold"
-        )
+    words += describe_shortage(n_wrong, needed, terms.wrong)
     facts = ListFacts(terms, len(classes), n_wrong, wrong_share, needed, listed, status, words)
     return NodeList(facts, shares)
+
+
+def describe_shortage(wrong_references: int, needed: int, wrong: str) -> str:
+    """Return a clause where fewer references are wrong than a full list needs; else nothing.
+
+    >>> describe_shortage(3, 6, "mule")
+    '. 3 calibration nodes are mule, and 6 are needed before a list of all right nodes can hold'
+    >>> describe_shortage(6, 6, "mule")
+    ''
+    """
+    if wrong_references >= needed:
+        return ""
+    return (
+        f". {wrong_references} calibration nodes are {wrong}, and {needed} are needed before a "
+        "list of all right nodes can hold"
+    )
+
+
+def describe_overlap(lists: Sequence[NodeList]) -> list[str]:
+    """Return the note of a run on nodes that lists of both kinds hold; none where there are none.
+
+    They stay on both: whether a node is taken off one for being on the other depends on its scores,
+    and the rest of that list would no longer be what was promised.
+    """
+    by_kind = [
+        [item.is_listed for item in lists if item.facts.terms.is_clear is clear]
+        for clear in (False, True)
+    ]
+    if not all(by_kind):
+        return []
+    both = int((np.any(by_kind[0], axis=0) & np.any(by_kind[1], axis=0)).sum())
+    if not both:
+        return []
+    nodes = "1 node is" if both == 1 else f"{both:,} nodes are"
+    return [
+        f"{nodes} on a list to investigate and on one to clear: both promises count them, and "
+        "triage shows them among those to investigate"
+    ]
 
 
 def _by_place(stratum: Stratum, weight: Floats) -> Floats:

@@ -38,6 +38,7 @@ class TriageNode:
     classes: tuple[str, ...]
     label: str | None
     seq: int
+    on_both: bool = False
 
     def as_row(self) -> dict[str, Any]:
         """Return the node by the names of `COLUMNS`."""
@@ -58,11 +59,17 @@ class Triage:
         """Return how many nodes a pile holds."""
         return sum(node.pile == pile for node in self.nodes)
 
+    @property
+    def on_both(self) -> int:
+        """How many of those to investigate a list that clears holds too."""
+        return sum(node.on_both for node in self.nodes)
+
     def as_json(self) -> dict[str, Any]:
         """Return the values of `--json`."""
         return {
             "run": self.run.seq,
             "lists": [facts.as_json() for facts in self.run.lists],
+            "on_both": self.on_both,
             "piles": {pile: self.count(pile) for pile in KINDS},
             "nodes": [node.as_row() for node in self.nodes],
         }
@@ -95,13 +102,14 @@ def triage_csv(nodes: Sequence[TriageNode]) -> Iterator[str]:
 
 
 def _place(stored: StoredPrediction, lists: dict[str, ListFacts]) -> TriageNode:
-    pile, name, share = OPEN, "", None
+    pile, name, share, kinds = OPEN, "", None, set[str]()
     for kind in ("clear", "investigate"):
         for list_, value in stored.lists.items():
             if list_ in lists and lists[list_].terms.is_clear == (kind == "clear"):
                 pile, name, share = kind, list_, value
+                kinds.add(kind)
     key, label = stored.node_key, stored.label
-    return TriageNode(pile, name, key, share, stored.classes, label, stored.seq)
+    return TriageNode(pile, name, key, share, stored.classes, label, stored.seq, len(kinds) == 2)
 
 
 def _order(node: TriageNode) -> tuple[int, str, float, str]:

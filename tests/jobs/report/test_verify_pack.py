@@ -189,7 +189,35 @@ def _shorter_period(files):
     return files | {"manifest.json": json.dumps(manifest).encode()}
 
 
+def _better_list(files):
+    body = json.loads(files["lists.json"])
+    body["rows"][0]["wrong"] -= 1
+    return files | {"lists.json": json.dumps(body).encode()}
+
+
+def _list_of_nobody(files):
+    body = json.loads(files["lists.json"])
+    body["rows"].append(body["rows"][0] | {"list": "made up"})
+    return files | {"lists.json": json.dumps(body).encode()}
+
+
+def _list_left_out(files):
+    body = json.loads(files["lists.json"])
+    del body["rows"][1]
+    return files | {"lists.json": json.dumps(body).encode()}
+
+
+def _promised_more(files):
+    body = json.loads(files["lists.json"])
+    body["rows"][0]["may_be_wrong"] = 0.5
+    return files | {"lists.json": json.dumps(body).encode()}
+
+
 EDITS = {
+    "a list's wrong nodes": (_better_list, "wrong is"),
+    "a list that no run decided": (_list_of_nobody, "the run decided no such list"),
+    "a list left out": (_list_left_out, "not in lists.json"),
+    "a list's promise": (_promised_more, "may_be_wrong is 0.2, lists.json says 0.5"),
     "a set": (_other_set, "its predictions are not those that the chain sealed"),
     "a prediction less": (_no_row, "39 predictions, but 40 were decided"),
     "a degree": (_other_degree, "its predictions are not those that the chain sealed"),

@@ -12,12 +12,19 @@ from ringfence.connector import fault_points
 from ringfence.connector.errors import ConfigError, StoreError
 from ringfence.connector.records import KnownClass
 from ringfence.connector.store import labels, tables
+from ringfence.connector.store.audit_chain.integrity import record_snapshot
 from ringfence.connector.store.audit_chain.summary import describe_entry
+from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.retention.removals import KIND, read_removals
+from ringfence.connector.store.worklist.marks import record_mark
+from ringfence.connector.store.worklist.outcomes import read_outcomes
+from ringfence.connector.store.writer import Writer
 from ringfence.jobs.auditing.audit import count_coverage
+from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.config.audit import AuditSettings
-from ringfence.jobs.project.audit_store import key_source
+from ringfence.jobs.integrity.record_check import find_edits
+from ringfence.jobs.project.audit_store import key_source, open_audit
 from ringfence.jobs.report.pack import PackRequest, run_pack
 from ringfence.jobs.report.verify_pack import Pack, check_pack
 from ringfence.jobs.retention import prune
@@ -26,6 +33,7 @@ from ringfence.jobs.samples.audit_store import CLASSES
 from ringfence.jobs.views.explain import explain, record_of
 from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project, writing
 from tests.jobs.integrity.test_tampering import problems_after, problems_of
+from tests.jobs.report.packs import make_record
 from tests.stores import two_at_once
 
 A_MOMENT = 1e-9
@@ -349,3 +357,35 @@ def test_a_turn_takes_so_many_nodes_and_the_next_one_the_rest(made, monkeypatch)
     assert (both.runs, both.nodes, both.left) == ((1, 2, 3), 120, 0)
     assert both.entries == sum(one.entries for one in done)
     assert problems_of(store, settings) == []
+
+
+def test_lists_their_audit_and_outcomes_outlive_the_details(tmp_path):
+    settings = make_record(tmp_path)
+    name = settings.project
+    with open_audit(settings) as store:
+        source = key_source(settings)
+        with store.reading() as connection:
+            query = select(tables.prediction.c.node_key).where(
+                tables.prediction.c.lists.is_not(None), tables.prediction.c.seq == 1
+            )
+            listed = connection.execute(query.order_by(tables.prediction.c.node_key)).scalars()
+            node = listed.first()
+        record_mark(store, name, source, node, "anna", "done", "", outcome="confirmed")
+        before = audit_lists(store, name, detail=True), read_outcomes(store, name)
+        held = acquire(store, name, "test", 600)
+        writer = Writer(store, held, source.read(None))
+        plan = find_old(store, name, OPEN, A_MOMENT)
+        done = remove_old(writer, source, plan, lambda *_: None)
+        release(store, held)
+        assert done.runs
+        assert (audit_lists(store, name, detail=True), read_outcomes(store, name)) == before
+        assert before[1][0].about == "mule"
+        with record_snapshot(store, name, source) as reader:
+            assert list(find_edits(reader, reader.record())) == []
+        with store.transaction() as connection:  # the control: a listed node less
+            connection.execute(
+                text("UPDATE prediction SET lists = NULL WHERE node_key = :key"), {"key": node}
+            )
+        with record_snapshot(store, name, source) as reader:
+            problems = list(find_edits(reader, reader.record()))
+        assert any("run 1: " in words and "nodes are on lists" in words for words in problems)

@@ -63,6 +63,11 @@ def print_triage(piles: Triage, audits: Sequence[ListAudit], limit: int) -> None
         cut = f", the surest {limit}" if len(nodes) > limit else ""
         columns = ("list", "node", "listed from", "set", "known class")
         table(f"{title}{cut}", columns, [_cells(node) for node in nodes[:limit]])
+    if piles.on_both:
+        say(
+            f"{piles.on_both:,} of those to investigate are on a list that clears too; they count "
+            "in both promises."
+        )
     for row in audits:
         if row.slice == "total":
             say(f"{row.words[:1].upper()}{row.words[1:]}.")
