@@ -1,4 +1,4 @@
-"""What a cold command costs: a process of its own, from its start to its end, with nothing new.
+"""What a cold command costs: a process of its own, from its start to its end.
 
 Every command is run in two states of the bytecode: `compiled` has all `.pyc` files, as after `make
 demo`, `make test` and in the container; `from source` has none and may write none, as in an
@@ -8,13 +8,14 @@ module that it imports. Both states have a cache folder of their own (PYTHONPYCA
     python -m benchmarks.cold [--quick] [--before FOLDER]
 
 A small graph in an embedded Neo4j is scored once, by a project with the default score (DAPS) and by
-one with APS; then `score` (nothing new) of both, `audit`, `status`, `--help` and an import of torch
-+ PyG are run in turns, each in a new process. CPU seconds are those of the process, without the
-server's; memory is its largest resident set; medians over the rounds, ratios taken within a round.
+one with APS; then `score` with nothing new of both, `score` with 300 new nodes, `audit`, `explain`,
+`worklist`, `verify`, `status`, `--help` and an import of torch + PyG are run in turns, each in a
+new process. CPU seconds are those of the process, without the server's; memory is its largest
+resident set; medians over the rounds, ratios taken within a round.
 `--before` is a folder that holds an earlier version as its package `ringfence` (`git worktree add
 FOLDER/ringfence 3f694fd`): its commands are run in the same turns, on a project and a server of
-their own. The scheduler's memory is read after ten runs that found nothing. The profile sums
-`python -X importtime`.
+their own. The scheduler's memory is read after ten runs that found nothing. The profiles sum
+`python -X importtime` of a whole command by package, with all `.pyc` files.
 """
 
 from __future__ import annotations
@@ -26,17 +27,27 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+import numpy as np
+
 from benchmarks.measuring import keep, show
 from ringfence.connector.neo4j import embedded
-from ringfence.jobs.samples.accounts import sample_toml
+from ringfence.connector.neo4j.driver import Graph
+from ringfence.connector.neo4j.write.bulk import create_nodes, create_relationships
+from ringfence.connector.progress import no_progress
+from ringfence.jobs.config.load import load
+from ringfence.jobs.project.workspace import open_graph
+from ringfence.jobs.samples.accounts import SAMPLE_MAPPING, sample_toml
 
 NODES, ROUNDS, EMPTY_RUNS = 2_000, 7, 10
+NEW_NODES, FIRST_NEW_KEY = 300, 10_000_000
 MAIN = ("-c", "from ringfence.jobs.cli.app import main; main()")
 Command = tuple[list[str], Path, dict[str, str]]
 MAIN_OF_ANY_VERSION = (
@@ -45,6 +56,18 @@ MAIN_OF_ANY_VERSION = (
     "except ModuleNotFoundError:\n    from ringfence.jobs.cli import main\n"
     "main()",
 )
+VERBS: dict[str, tuple[str, ...]] = {
+    "score": ("score",),
+    "audit": ("audit",),
+    "explain": ("explain", str(FIRST_NEW_KEY)),
+    "worklist": ("worklist",),
+    "verify": ("verify",),
+    "status": ("status",),
+    "--help": ("--help",),
+}
+"""By the name of a row, what is typed; nothing is new then."""
+
+WITH_NEW_NODES = f"score, {NEW_NODES} new nodes"
 BASE = "import torch + PyG"
 FROM_SOURCE = ", from source"
 IMPORTS = ("-W", "ignore", "-c", "import torch, torch_geometric.nn")
@@ -96,14 +119,41 @@ def prepare_earlier(home: Path, uri: str, environment: dict[str, str]) -> Path:
     return folder
 
 
-def measure_rounds(commands: dict[str, Command], rounds: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield the rows of the rounds so far, after each."""
+@dataclass(slots=True)
+class Arrivals:
+    """Nodes that come into the sample graph, each with a payment to an older one."""
+
+    graph: Graph
+    next_key: int = FIRST_NEW_KEY
+
+    def add(self) -> None:
+        """Let nodes arrive, stamped by the server's clock."""
+        rng = np.random.default_rng(self.next_key)
+        (row,) = self.graph.read("MATCH (a:Account) RETURN size(a.features) AS width LIMIT 1")
+        features = rng.normal(size=(NEW_NODES, row["width"])).astype(np.float32)
+        keys = list(range(self.next_key, self.next_key + NEW_NODES))
+        given = [None] * NEW_NODES, None, [{"region": "north"}] * NEW_NODES, no_progress
+        create_nodes(self.graph, SAMPLE_MAPPING, keys, features, *given)
+        known = rng.integers(0, NODES, NEW_NODES).tolist()
+        create_relationships(self.graph, SAMPLE_MAPPING, keys, known, None, no_progress)
+        self.next_key += NEW_NODES
+
+
+def measure_rounds(
+    commands: dict[str, Command], rounds: int, before: dict[str, Callable[[], object]]
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the rows of the rounds so far, after each; `before` is done first, and not measured."""
     spent: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
     for done in range(rounds):
         for name, command in commands.items():
+            before.get(name, no_work)()
             spent[name].append(spend(*command))
         print(f"round {done + 1} of {rounds}", flush=True)
         yield [row_of(name, spent) for name in spent]
+
+
+def no_work() -> None:
+    """Do nothing before a command."""
 
 
 def bytecode_states(environment: dict[str, str], home: Path) -> dict[str, dict[str, str]]:
@@ -156,14 +206,17 @@ def scheduler_mb(folder: Path, environment: dict[str, str]) -> dict[str, Any]:
     return row
 
 
-def import_profile(module: str) -> dict[str, float]:
-    """Milliseconds on the clock that importing a module spends in each package."""
+def import_profile(command: Command) -> dict[str, float]:
+    """Milliseconds on the clock that importing spends in each package, in a whole command."""
+    (program, *arguments), folder, environment = command
     told = subprocess.run(
-        [sys.executable, "-X", "importtime", "-c", f"import {module}"],
-        capture_output=True, text=True, check=True,
+        [program, "-X", "importtime", *arguments],
+        cwd=folder, env=environment, capture_output=True, text=True, check=True,
     ).stderr  # fmt: skip
     spent: Counter[str] = Counter()
     for line in told.splitlines():
+        if not line.startswith("import time:"):  # what the command says on its way
+            continue
         own, _, name = line.removeprefix("import time:").split("|")
         if own.strip().isdigit():
             spent[name.strip().partition(".")[0]] += int(own)
@@ -188,10 +241,19 @@ def main() -> None:
         for state, variables in states.items():
             commands[BASE + state] = ([sys.executable, *IMPORTS], home, variables)
             commands["score, APS" + state] = ([sys.executable, *MAIN, "score"], beside, variables)
-            for verb in ("score", "audit", "status", "--help"):
-                commands[verb + state] = ([sys.executable, *MAIN, verb], folder, variables)
-        for command in commands.values():  # once, so that what is imported is compiled
-            spend(*command)
+            for name, typed in VERBS.items():
+                commands[name + state] = ([sys.executable, *MAIN, *typed], folder, variables)
+            commands[WITH_NEW_NODES + state] = commands["score" + state]
+        settings = load(folder / "ringfence.toml", environment)
+        arrivals = Arrivals(stack.enter_context(open_graph(settings)))
+        arrivals.add()
+        before: dict[str, Callable[[], object]] = {}
+        for state in states:
+            before[WITH_NEW_NODES + state] = arrivals.add
+            before["score, APS" + state] = partial(spend, *commands["score, APS"])
+        for name in ("score", *commands):  # once, so that what is imported is compiled
+            before.get(name, no_work)()
+            spend(*commands[name])
         if given.before:
             other = stack.enter_context(embedded.running(home / "neo4j-before"))
             earlier = environment | {
@@ -203,9 +265,11 @@ def main() -> None:
                 command = [sys.executable, *MAIN_OF_ANY_VERSION, verb]
                 commands[f"{verb}, before"] = (command, own, earlier)
         idle = scheduler_mb(folder, environment)
-        profile = import_profile("ringfence.jobs.scoring.score")
-        show(profile)
-        rounds = list(measure_rounds(commands, 3 if given.quick else given.rounds))
+        arrivals.add()
+        profile = {name: import_profile(commands[name]) for name in (WITH_NEW_NODES, *VERBS)}
+        for name, spent in profile.items():
+            show({"imports of": name, **spent})
+        rounds = list(measure_rounds(commands, 3 if given.quick else given.rounds, before))
     # Last: it fills 256 MB, and a child's largest resident set begins with its parent's.
     keep("cold", [*rounds[-1], idle], given.quick, profile=profile)
 

@@ -23,6 +23,7 @@ NAMES = (
     "gds",
     "scale",
     "sealing",
+    "verification",
     "drift",
     "drift_flights",
     "drift_typed",
@@ -41,8 +42,9 @@ NAMES = (
     "audit_runs",
 )
 TITLES = {
-    "cold": "A cold command with nothing new",
+    "cold": "A cold command",
     "training": "An epoch of training beside a plain PyG loop",
+    "verification": "Verifying everything, by digests, and since a checkpoint",
     "incremental": "New nodes in a large graph: the incremental pass beside full ones",
     "deletions": "Deleted and changed nodes and relationships beside a full pass",
     "updates": "A stream of small changes",
@@ -83,6 +85,11 @@ NOTES = {
     "milliseconds per epoch, medians of rounds, ratios within a round. `busy`: endless loops "
     "beside them; `load`: the machine's, other people's work included. Plain PyG takes torch's own "
     "threads.",
+    "verification": "SQL alone, without the graph; CPU seconds of the process that verifies. "
+    "`digests`: `verify --quick`; `rows` and `derived`: the two parts of `verify --full`. `since`: "
+    "since a checkpoint with nothing new, the chain read and checked; `with sample`: and older "
+    "runs drawn with about 10,000 nodes; `one run`: after one more run with as many classes, "
+    "without a sample.",
     "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
     "process, medians of rounds in turns, ratios within a round. `x imports`: of importing torch + "
     "PyG alone. `of before`: beside the same command of the first version (3f694fd). One "
@@ -288,6 +295,11 @@ COLUMNS: dict[str, dict[str, str]] = {
         "ringfence, cpu ms": "CPU ms", "of one thread, clock": "of one thread",
         "of one thread, cpu": "of one thread, CPU", "x PyG, clock": "x PyG",
         "x PyG, cpu": "x PyG, CPU", "same weights": "same weights",
+    },
+    "verification": {
+        "store": "store", "predictions": "predictions", "runs": "runs", "quick_s": "digests s",
+        "rows_s": "rows s", "derived_s": "derived s", "since_s": "since s",
+        "since_with_sample_s": "with sample s", "since_one_run_s": "one run s",
     },
     "cold": {
         "command": "command", "bytecode": "bytecode", "cpu_seconds": "CPU s",

@@ -44,11 +44,21 @@ RETURN sum(CASE WHEN unkeyed THEN 1 ELSE 0 END) AS unkeyed,
        sum(CASE WHEN extra THEN 1 ELSE 0 END) AS extra
 """
 
-EXTRA_PROPERTIES = (
+# the same of the sets of one run's nodes
+ODD_MAY_BE = """
+MATCH (n)-[:EVALUATED]->(:RingfenceRun {id: $run})
+MATCH (n)-[e:MAY_BE]->(:RingfenceClass) WHERE any(name IN keys(e) WHERE NOT name IN $own)
+RETURN count(e) AS extra
+"""
+
+EXTRA_OF_SETS = (
     "MATCH ()-[e:MAY_BE]->(:RingfenceClass {project: $project}) "
-    "WHERE any(name IN keys(e) WHERE NOT name IN $MAY_BE) "
-    "RETURN 'MAY_BE' AS kind, count(e) AS n "
-    "UNION ALL MATCH (:CoverageAudit {project: $project})-[e:AUDITS]->() "
+    "WHERE any(name IN keys(e) WHERE NOT name IN $own) "
+    "RETURN 'MAY_BE' AS kind, count(e) AS n"
+)
+
+EXTRA_PROPERTIES = (
+    "MATCH (:CoverageAudit {project: $project})-[e:AUDITS]->() "
     "WHERE any(name IN keys(e) WHERE NOT name IN $AUDITS) "
     "RETURN 'AUDITS' AS kind, count(e) AS n "
     "UNION ALL MATCH (e:RingfenceClass {project: $project}) "
@@ -115,10 +125,27 @@ def count_odd_evaluated(graph: Graph, project: str, run: str) -> tuple[int, int]
     return int(row["unkeyed"]), int(row["extra"])
 
 
-def find_extra_properties(graph: Graph, project: str) -> Iterator[str]:
-    """Yield how many of our relationships and nodes have properties that are not ours, or none."""
-    own = {kind: list(names) for kind, names in OWN_PROPERTIES.items() if kind != "EVALUATED"}
-    for row in graph.read(EXTRA_PROPERTIES, project=project, **own):
+def count_odd_may_be(graph: Graph, run: str) -> int:
+    """Return how many MAY_BE of a run's nodes have properties that are not ours."""
+    (row,) = graph.read(ODD_MAY_BE, run=run, own=list(OWN_PROPERTIES["MAY_BE"]))
+    return int(row["extra"])
+
+
+def find_extra_properties(graph: Graph, project: str, *, of_sets: bool) -> Iterator[str]:
+    """Yield how many of our relationships and nodes have properties that are not ours, or none.
+
+    With `of_sets` all MAY_BE are gone through as well.
+    """
+    own = {
+        kind: list(names)
+        for kind, names in OWN_PROPERTIES.items()
+        if kind not in ("EVALUATED", "MAY_BE")
+    }
+    rows = graph.read(EXTRA_PROPERTIES, project=project, **own)
+    if of_sets:
+        may_be = list(OWN_PROPERTIES["MAY_BE"])
+        rows = [*graph.read(EXTRA_OF_SETS, project=project, own=may_be), *rows]
+    for row in rows:
         if row["n"]:
             yield f"{row['kind']}: {row['n']} with properties that are not ringfence's"
     for row in graph.read(OF_NO_PROJECT):

@@ -40,7 +40,11 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
                 f"{row['seconds']:.3f}",
                 "python -m benchmarks.incremental",
             )
-    by_command = {row["command"]: row for row in measured("cold")["rows"]}
+    by_command = {
+        row["command"]: row
+        for row in measured("cold")["rows"]
+        if row.get("bytecode", "compiled") == "compiled"
+    }
     yield (
         "memory of a process that has nothing to do, MB",
         f"{by_command['import torch + PyG']['peak_mb']:,.0f} (importing torch and PyG alone)",

@@ -58,6 +58,21 @@ class AuditSettings(Section):
         description="How long the record must be kept at least, as your rules ask; the audit pack "
         "says it, and a `keep_days` below it is refused. It removes nothing by itself.",
     )
+    verify_sample_nodes: int = Field(
+        10_000,
+        ge=0,
+        strict=True,
+        description="`ringfence verify` compares what came since the newest checkpoint, and older "
+        "runs drawn at random with about so many nodes in all; its output says how likely an edit "
+        "is noticed. 0 draws none: older rows are then left to `ringfence verify --full`.",
+    )
+    verify_full_days: float = Field(
+        7.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="The scheduled verification compares everything when that was last done so "
+        "many days ago. 0: each time.",
+    )
     sample_nodes: int = Field(
         0,
         ge=0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ringfence.connector.store.audit_chain.integrity import record_snapshot
+from ringfence.connector.store.checkpoint.entries import describe_newest
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.record_check import find_edits_of_shown_rows
@@ -32,7 +33,10 @@ def chain_words(queries: ProjectQueries, settings: Settings) -> tuple[bool | Non
     if edits:
         more = f" and {len(edits) - 1} more" if len(edits) > 1 else ""
         return False, f"CHANGED: {edits[0]}{more}. To see all: ringfence verify"
+    newest = describe_newest(record.entries)
+    last = f" The last verification that passed, {newest}." if newest else ""
     return True, (
         f"All {length} entries of the audit chain fit: nothing was changed afterwards in runs, "
         "coverage, models and alarms. ringfence verify compares predictions and classes too."
+        f"{last}"
     )

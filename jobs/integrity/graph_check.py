@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,6 +19,7 @@ from ringfence.connector.records import Run, StoredPrediction
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.audit_chain.same_value import is_identical
 from ringfence.connector.store.models import manifest_of
+from ringfence.jobs.integrity.checkpoint.progress_file import RunTurn
 from ringfence.jobs.project.workspace import Workspace
 
 ROWS_PER_BLOCK = 2_000
@@ -42,27 +43,46 @@ class ProjectionDifference:
     node_key: str
 
 
-def find_differences(workspace: Workspace) -> Iterator[ProjectionDifference]:
-    """Yield every difference, run by run; both sides are read in blocks."""
+def find_differences(
+    workspace: Workspace, seqs: Collection[int] | None = None, turn: RunTurn | None = None
+) -> Iterator[ProjectionDifference]:
+    """Yield every difference, run by run; both sides are read in blocks.
+
+    With `seqs` these runs alone are compared; `turn` has those that need not be compared again.
+    """
+    applied = {
+        run.seq: run
+        for run in runs.applied_runs(workspace.store, workspace.project)
+        if seqs is None or run.seq in seqs
+    }
+    for seq in applied if turn is None else turn.left(applied):
+        clean = True
+        for difference in _differences_of(workspace, applied[seq]):
+            clean = False
+            yield difference
+        if turn is not None:
+            turn.end(seq, clean=clean)
+
+
+def _differences_of(workspace: Workspace, run: Run) -> Iterator[ProjectionDifference]:
     store, graph, mapping, project = (
         workspace.store, workspace.graph, workspace.mapping, workspace.project,
     )  # fmt: skip
-    for run in runs.applied_runs(store, project):
-        classes = json.loads(manifest_of(store, project, run.model))["classes"]
-        shown = read_shown_sets(graph, mapping, project, run.seq, ROWS_PER_BLOCK)
-        for block in predictions.payload(store, project, run.seq, ROWS_PER_BLOCK):
-            absent = [stored for stored in block if stored.node_key not in shown]
-            gone = find_gone(graph, mapping, absent)
-            for stored in block:
-                shown_set = shown.pop(stored.node_key, None)
-                decided = decided_set(run, stored, classes)
-                kind = _kind(stored, decided, shown_set, stored.node_key in gone)
-                if kind is not None:
-                    yield ProjectionDifference(kind, run.seq, stored.node_key)
-        moved = _moved(workspace, [*shown])
-        for orphaned in shown:
-            moved_kind: DifferenceKind = "key changed" if orphaned in moved else "stray"
-            yield ProjectionDifference(moved_kind, run.seq, orphaned)
+    classes = json.loads(manifest_of(store, project, run.model))["classes"]
+    shown = read_shown_sets(graph, mapping, project, run.seq, ROWS_PER_BLOCK)
+    for block in predictions.payload(store, project, run.seq, ROWS_PER_BLOCK):
+        absent = [stored for stored in block if stored.node_key not in shown]
+        gone = find_gone(graph, mapping, absent)
+        for stored in block:
+            shown_set = shown.pop(stored.node_key, None)
+            decided = decided_set(run, stored, classes)
+            kind = _kind(stored, decided, shown_set, stored.node_key in gone)
+            if kind is not None:
+                yield ProjectionDifference(kind, run.seq, stored.node_key)
+    moved = _moved(workspace, [*shown])
+    for orphaned in shown:
+        moved_kind: DifferenceKind = "key changed" if orphaned in moved else "stray"
+        yield ProjectionDifference(moved_kind, run.seq, orphaned)
 
 
 def _moved(workspace: Workspace, orphaned: Sequence[str]) -> set[str]:

@@ -6,12 +6,13 @@ anchor of the chain last: rows beyond the anchored entry may be there or not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from ringfence.connector.neo4j.graph_record import (
     changed_properties,
     count_odd_evaluated,
+    count_odd_may_be,
     find_extra_properties,
     find_schema_edits,
     find_unevaluated,
@@ -34,19 +35,27 @@ MAX_LISTED_NODES = 20
 
 
 def find_graph_record_edits(
-    workspace: Workspace, record: AuditRecord, anchor: Anchor | None
+    workspace: Workspace,
+    record: AuditRecord,
+    anchor: Anchor | None,
+    seqs: Collection[int] | None = None,
 ) -> Iterator[str]:
-    """Yield everything of ours in the graph, except the sets, that is not as SQL has it."""
-    yield from _run_edits(workspace)
+    """Yield everything of ours in the graph, except the sets, that is not as SQL has it.
+
+    With `seqs` relationships of these runs' nodes alone are gone through, and all nodes of ours.
+    """
+    yield from _run_edits(workspace, seqs)
     yield from _class_edits(workspace)
+    if seqs is None:
+        yield from _unevaluated_edits(workspace)
     yield from _coverage_edits(workspace, record, anchor)
     yield from _fence_edits(workspace, record, anchor)
     yield from find_set_back_anchor(record, anchor)
-    yield from find_extra_properties(workspace.graph, workspace.project)
+    yield from find_extra_properties(workspace.graph, workspace.project, of_sets=seqs is None)
     yield from find_schema_edits(workspace.graph)
 
 
-def _run_edits(workspace: Workspace) -> Iterator[str]:
+def _run_edits(workspace: Workspace, seqs: Collection[int] | None) -> Iterator[str]:
     """Compare runs; SQL is read before and after, since runs are decided there first."""
     store, project = workspace.store, workspace.project
     applied = {run_id(project, run.seq): run for run in runs.applied_runs(store, project)}
@@ -63,7 +72,12 @@ def _run_edits(workspace: Workspace) -> Iterator[str]:
         expected = {"id": id_, **run_properties(run)}
         if changed := changed_properties(shown[id_].facts, expected):
             yield f"RingfenceRun {id_!r}: {', '.join(changed)} changed in the graph"
-        yield from _odd_evaluated(workspace, id_)
+        if seqs is None:
+            yield from _odd_evaluated(workspace, id_)
+        elif run.seq in seqs:
+            yield from _odd_evaluated(workspace, id_)
+            if extra := count_odd_may_be(workspace.graph, id_):
+                yield f"MAY_BE: {extra} with properties that are not ringfence's, of {id_!r}"
 
 
 def _odd_evaluated(workspace: Workspace, id_: str) -> Iterator[str]:
@@ -86,7 +100,13 @@ def _class_edits(workspace: Workspace) -> Iterator[str]:
         yield f"RingfenceClass {name!r}: the node is gone"
     for name in sorted(shown - begun, key=str):
         yield f"RingfenceClass {name!r}: no model of this project has such a class"
-    keys = find_unevaluated(workspace.graph, workspace.mapping, project, MAX_LISTED_NODES + 1)
+
+
+def _unevaluated_edits(workspace: Workspace) -> Iterator[str]:
+    """MAY_BE of nodes that were never evaluated; goes through all MAY_BE."""
+    keys = find_unevaluated(
+        workspace.graph, workspace.mapping, workspace.project, MAX_LISTED_NODES + 1
+    )
     for key in keys[:MAX_LISTED_NODES]:
         yield f"node {key}: MAY_BE in the graph, but the node was never evaluated"
     if len(keys) > MAX_LISTED_NODES:

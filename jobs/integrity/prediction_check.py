@@ -26,6 +26,7 @@ from ringfence.connector.store.thresholds.recorded import (
     read_thresholds,
     thresholds_digest,
 )
+from ringfence.jobs.integrity.checkpoint.progress_file import RunTurn
 from ringfence.jobs.integrity.sample_check import find_sample_edits
 from ringfence.jobs.integrity.worklist_check import (
     find_entry_edits,
@@ -37,7 +38,7 @@ MAX_LISTED_ROWS = 20  # of one kind in one run; of the others only the number is
 
 
 @dataclass(frozen=True, slots=True)
-class _DecidedRun:
+class SealedRun:
     """What the chain has of a run: its facts, the digests, and the model's classes.
 
     `classes` is None where the manifest can't be read. `sealed` is False for runs of versions that
@@ -52,49 +53,77 @@ class _DecidedRun:
 
     @property
     def sealed(self) -> bool:
+        """Whether degrees and nodes that left the graph are sealed."""
         return "degrees" in self.body
 
     @property
     def facts(self) -> Mapping[str, Any]:
+        """The run's columns as they were decided."""
         return self.body["run"]  # type: ignore[no-any-return]
 
 
-def find_prediction_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
-    """Yield every prediction that is not as it was decided, or not as its label rows say."""
+def find_prediction_edits(
+    reader: RecordReader, record: AuditRecord, turn: RunTurn | None = None
+) -> Iterator[str]:
+    """Yield every prediction that is not as it was decided, or not as its label rows say.
+
+    Runs that `turn` has done already are left out.
+    """
     decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
     for seq, count in sorted(reader.count_predictions().items()):
         if seq not in decided:
             yield f"prediction: {count} rows of run {seq}, which was never decided"
     for seq in sorted(reader.runs_with_thresholds() - set(decided)):
         yield f"threshold or further_set: rows of run {seq}, which was never decided"
-    yield from find_run_edits(reader, record, decided)
+    left = decided.keys() if turn is None else turn.left(decided)
+    yield from find_run_edits(reader, record, left, turn)
     yield from find_orphans(reader)
 
 
 def find_run_edits(
-    reader: RecordReader, record: AuditRecord, seqs: Collection[int]
+    reader: RecordReader,
+    record: AuditRecord,
+    seqs: Collection[int],
+    turn: RunTurn | None = None,
 ) -> Iterator[str]:
-    """Do what `find_prediction_edits` does for some runs alone."""
+    """Do what `find_prediction_edits` does for some runs alone; `turn` hears how each came out."""
+    for seq, run in sealed_runs(record, seqs).items():
+        clean = True
+        for edit in _edits_of_run(reader, seq, run):
+            clean = False
+            yield edit
+        if turn is not None:
+            turn.end(seq, clean=clean)
+
+
+def sealed_runs(record: AuditRecord, seqs: Collection[int]) -> dict[int, SealedRun]:
+    """Return what the chain has of some runs, in its order."""
     gone = frozenset(
         key for kind in ("applied", "gone") for body in record.bodies(kind) for key in body["gone"]
     )
     removed = {
         removal["seq"]: removal for body in record.bodies(REMOVED) for removal in body["runs"]
     }
-    for body in record.bodies("decided"):
-        seq = body["run"]["seq"]
-        if seq not in seqs:
-            continue
-        run = _DecidedRun(body, _classes(record, body["run"]["model"]), gone, removed.get(seq))
-        rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
-        yield from _digest_edits(seq, rows, run)
-        yield from find_sample_edits(seq, rows, body)
-        yield from find_list_edits(seq, rows, body)
-        yield from _threshold_edits(seq, reader, run)
-        yield from _listed(seq, rows, labels, run)
-        yield from _further_edits(seq, reader, rows, labels, run)
-        in_worklist = rows if run.removed is None else []
-        yield from find_entry_edits(seq, in_worklist, run.classes, reader)
+    classes = {version: _classes(record, version) for version in record.models}
+    return {
+        body["run"]["seq"]: SealedRun(
+            body, classes.get(body["run"]["model"]), gone, removed.get(body["run"]["seq"])
+        )
+        for body in record.bodies("decided")
+        if body["run"]["seq"] in seqs
+    }
+
+
+def _edits_of_run(reader: RecordReader, seq: int, run: SealedRun) -> Iterator[str]:
+    rows, labels = reader.predictions(seq), reader.labels_of_run(seq)
+    yield from _digest_edits(seq, rows, run)
+    yield from find_sample_edits(seq, rows, run.body)
+    yield from find_list_edits(seq, rows, run.body)
+    yield from _threshold_edits(seq, reader, run)
+    yield from find_row_edits(seq, rows, labels, run)
+    yield from find_further_edits(seq, reader.further_sets(seq), rows, labels, run)
+    in_worklist = rows if run.removed is None else []
+    yield from find_entry_edits(seq, in_worklist, run.classes, reader.entries(seq))
 
 
 def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
@@ -104,7 +133,7 @@ def _classes(record: AuditRecord, version: str) -> Sequence[str] | None:
         return None
 
 
-def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[str]:
+def _digest_edits(seq: int, rows: Sequence[Row], run: SealedRun) -> Iterator[str]:
     if len(rows) != run.facts["n_evaluated"]:
         yield f"run {seq}: {len(rows)} predictions, but {run.facts['n_evaluated']} were decided"
     if run.removed is not None:
@@ -127,7 +156,7 @@ def _digest_edits(seq: int, rows: Sequence[Row], run: _DecidedRun) -> Iterator[s
     yield from _identity_edits(seq, stored, run)
 
 
-def _identity_edits(seq: int, stored: Sequence[Prediction], run: _DecidedRun) -> Iterator[str]:
+def _identity_edits(seq: int, stored: Sequence[Prediction], run: SealedRun) -> Iterator[str]:
     """Compare what says which nodes were evaluated; runs of older versions have NULL there."""
     if "identities" in run.body:
         is_edited = identity_digest(stored) != run.body["identities"]
@@ -138,7 +167,7 @@ def _identity_edits(seq: int, stored: Sequence[Prediction], run: _DecidedRun) ->
 
 
 def _kept_edits(
-    seq: int, rows: Sequence[Row], run: _DecidedRun, removed: Mapping[str, Any]
+    seq: int, rows: Sequence[Row], run: SealedRun, removed: Mapping[str, Any]
 ) -> Iterator[str]:
     """Compare what retention left of a run's predictions."""
     if removed["removed"] != run.body["predictions"]:
@@ -156,7 +185,7 @@ def _kept_edits(
     yield from _identity_edits(seq, plain, run)
 
 
-def _threshold_edits(seq: int, reader: RecordReader, run: _DecidedRun) -> Iterator[str]:
+def _threshold_edits(seq: int, reader: RecordReader, run: SealedRun) -> Iterator[str]:
     """Compare thresholds and further sets; runs of older versions have neither."""
     thresholds = read_thresholds(reader.connection, reader.project, seq)
     if thresholds_digest(thresholds) != run.body.get("thresholds", thresholds_digest([])):
@@ -167,15 +196,15 @@ def _threshold_edits(seq: int, reader: RecordReader, run: _DecidedRun) -> Iterat
         yield f"further_set: the sets of run {seq} at further alphas are not those decided"
 
 
-def _further_edits(
+def find_further_edits(
     seq: int,
-    reader: RecordReader,
+    further: Sequence[Row],
     rows: Sequence[Row],
     labels: Mapping[str, list[NoticedLabel]],
-    run: _DecidedRun,
+    run: SealedRun,
 ) -> Iterator[str]:
     """Judge the newest class of each node again by its sets at the alphas after the first."""
-    stored = {(row["node_key"], row["alpha"]): row["covered"] for row in reader.further_sets(seq)}
+    stored = {(row["node_key"], row["alpha"]): row["covered"] for row in further}
     if not stored or run.classes is None:
         return
     for row in rows:
@@ -192,9 +221,10 @@ def _further_edits(
                 )
 
 
-def _listed(
-    seq: int, rows: Sequence[Row], labels: Mapping[str, list[NoticedLabel]], run: _DecidedRun
+def find_row_edits(
+    seq: int, rows: Sequence[Row], labels: Mapping[str, list[NoticedLabel]], run: SealedRun
 ) -> Iterator[str]:
+    """Yield columns of predictions that don't follow from their set and their label rows."""
     counts: Counter[str] = Counter()
     for row in sorted(rows, key=lambda row: str(row["node_key"])):
         for column in _edited_columns(row, labels.get(row["node_key"], []), run):
@@ -206,7 +236,7 @@ def _listed(
             yield f"… and {count - MAX_LISTED_ROWS} more in run {seq}: {column}"
 
 
-def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: _DecidedRun) -> Iterator[str]:
+def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: SealedRun) -> Iterator[str]:
     """Yield the columns of a prediction that don't follow from its set and its label rows."""
     try:
         stored = _prediction(row) if run.removed is None else _kept_prediction(row)
@@ -236,7 +266,7 @@ def _edited_columns(row: Row, labels: Sequence[NoticedLabel], run: _DecidedRun) 
 
 
 def _judgement_edits(
-    row: Row, noticed: NoticedLabel, run: _DecidedRun, classes: Sequence[str]
+    row: Row, noticed: NoticedLabel, run: SealedRun, classes: Sequence[str]
 ) -> Iterator[str]:
     """Judge a label again by the set that was decided."""
     again = check_label(_open_prediction(row, run), KnownClass(noticed.label), classes)
@@ -245,7 +275,7 @@ def _judgement_edits(
             yield f"{name} in its label row of {noticed.noticed_ns}"
 
 
-def _open_prediction(row: Row, run: _DecidedRun) -> OpenPrediction:
+def _open_prediction(row: Row, run: SealedRun) -> OpenPrediction:
     return OpenPrediction(
         node_key=row["node_key"],
         classes=row["classes"],

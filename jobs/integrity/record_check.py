@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,7 @@ from ringfence.connector.store.labels import label_rows_digest, labels_digest
 from ringfence.connector.store.models import member_digests
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.jobs.integrity.activation_check import find_activation_edits, find_comparison_edits
+from ringfence.jobs.integrity.checkpoint.progress_file import RunTurn
 from ringfence.jobs.integrity.correction_check import find_correction_edits
 from ringfence.jobs.integrity.derivation.monitor_input_check import find_monitor_input_edits
 from ringfence.jobs.integrity.first_seen_check import find_first_seen_edits
@@ -48,28 +49,33 @@ COVERAGE_DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 
-def find_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
-    """Yield everything in the store that is not as the chain has it."""
+def find_edits(
+    reader: RecordReader, record: AuditRecord, turn: RunTurn | None = None
+) -> Iterator[str]:
+    """Yield everything in the store that is not as the chain has it.
+
+    Predictions of runs that `turn` has done already are left out.
+    """
     yield from find_edits_of_shown_rows(record)
-    checks = {
+    checks: dict[str, Callable[[RecordReader, AuditRecord], Iterator[str]]] = {
         "the schema": find_schema_edits,
         "rows without an owner": find_unowned_rows,
-        "members": _member_edits,
+        "members": find_member_edits,
         "corrections": find_correction_edits,
         "joined nodes": find_joined_edits,
         "first sightings": find_first_seen_edits,
         "labels": _label_edits,
-        "groups": _group_edits,
-        "rescores": _rescore_edits,
+        "groups": find_group_edits,
+        "rescores": find_rescore_edits,
         "marks of the worklist": find_mark_edits,
         "removed details": find_removal_edits,
-        "predictions": find_prediction_edits,
+        "predictions": partial(find_prediction_edits, turn=turn),
         "what monitors were fed with": find_monitor_input_edits,
         "shadow sets": find_shadow_edits,
         "the salt of node keys": find_salt_edits,
     }
     for subject, check in checks.items():
-        yield from _run_check(subject, partial(check, reader, record))
+        yield from run_check(subject, partial(check, reader, record))
 
 
 def find_edits_of_shown_rows(record: AuditRecord) -> Iterator[str]:
@@ -94,10 +100,10 @@ def find_edits_of_shown_rows(record: AuditRecord) -> Iterator[str]:
         "signing keys": find_signing_edits,
     }
     for subject, check in checks.items():
-        yield from _run_check(subject, partial(check, record))
+        yield from run_check(subject, partial(check, record))
 
 
-def _run_check(subject: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
+def run_check(subject: str, check: Callable[[], Iterator[str]]) -> Iterator[str]:
     """Run a check; an entry or row that lost its form was edited, and ends this check alone."""
     try:
         yield from check()
@@ -185,11 +191,16 @@ def _model_edits(record: AuditRecord) -> Iterator[str]:
         yield "model: trained_ns gives another order of the versions than the chain"
 
 
-def _member_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+def find_member_edits(
+    reader: RecordReader, record: AuditRecord, versions: Collection[str] | None = None
+) -> Iterator[str]:
+    """Yield the members that are not as the chain has them, of all versions or of some."""
     recorded = {body["version"]: body for body in record.bodies("trained")}
-    for version in sorted(reader.member_versions() - set(recorded)):
+    for version in sorted(reader.member_versions() - set(recorded) if versions is None else ()):
         yield f"member: rows of model {version}, which was never trained"
     for version, body in recorded.items():
+        if versions is not None and version not in versions:
+            continue
         members = reader.members(version)
         if len(members) != body["members"]:
             yield f"member of {version}: {len(members)} rows, but {body['members']} were recorded"
@@ -245,10 +256,23 @@ def _coverage_id(row: Row) -> tuple[int, str, str, float]:
 
 
 def _label_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    yield from find_label_edits(sealed_label_blocks(record), reader.label_blocks())
+
+
+def sealed_label_blocks(record: AuditRecord) -> dict[int, list[Mapping[str, Any]]]:
+    """Return the entries that seal label rows, by the time at which these were noticed."""
     recorded: dict[int, list[Mapping[str, Any]]] = {}
     for body in record.bodies("classes"):
         recorded.setdefault(body["noticed_ns"], []).append(body)
-    for noticed_ns, labels in reader.label_blocks():
+    return recorded
+
+
+def find_label_edits(
+    recorded: dict[int, list[Mapping[str, Any]]],
+    blocks: Iterable[tuple[int, list[NoticedLabel]]],
+) -> Iterator[str]:
+    """Yield the blocks of label rows that are not as their entries have them."""
+    for noticed_ns, labels in blocks:
         bodies = recorded.pop(noticed_ns, None)
         if bodies is None:
             keys = ", ".join(sorted(label.node_key for label in labels)[:5])
@@ -274,20 +298,26 @@ def _block_edits(
         yield f"{where}: happened_ns, covered, covered_naive or unseen of some row changed"
 
 
-def _group_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+def find_group_edits(
+    reader: RecordReader, record: AuditRecord, seqs: Collection[int] | None = None
+) -> Iterator[str]:
+    """Yield the runs whose groups are not as the chain has them, of all runs or of some."""
     recorded = {body["seq"]: body["groups"] for body in record.bodies("grouped")}
     marks = (body["grouped_seq"] for body in record.bodies("marked"))
     done = max(marks, default=0)  # the groups of later runs are not whole yet
     nobody = groups_digest([])
     for body in record.bodies("decided"):
         seq = body["run"]["seq"]
+        if seqs is not None and seq not in seqs:
+            continue
         known = seq in recorded or (seq <= done and "degrees" in body)  # older versions: none
         groups = groups_of_run(reader.connection, reader.project, seq) if known else []
         if known and groups_digest(groups) != recorded.get(seq, nobody):
             yield f"grouping: the groups of run {seq} are not those that were recorded"
 
 
-def _rescore_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+def find_rescore_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield the later evaluations that are not as the chain has them."""
     recorded, blocks = list(record.bodies("rescored")), reader.rescore_blocks()
     if len(recorded) != len(blocks):
         yield f"rescore: {len(blocks)} later evaluations, but {len(recorded)} were recorded"

@@ -8,7 +8,7 @@ a changed program, and sealed, differs from the draw.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from ringfence.connector.errors import RingfenceError
@@ -32,10 +32,18 @@ def find_sample_edits(seq: int, rows: Sequence[Row], decided: Mapping[str, Any])
 
 
 def find_chosen_samples(
-    reader: RecordReader, record: AuditRecord, settings: Settings
+    reader: RecordReader,
+    record: AuditRecord,
+    settings: Settings,
+    seqs: Collection[int] | None = None,
 ) -> Iterator[str]:
-    """Yield the runs whose sealed sample is not the draw; those without a key here are left out."""
+    """Yield the runs whose sealed sample is not the draw, of all or of some runs.
+
+    Those without a key here are left out.
+    """
     for body in record.bodies("decided"):
+        if seqs is not None and body["run"]["seq"] not in seqs:
+            continue
         sealed = body.get("sample", NOTHING_DRAWN)
         version = body["run"]["model"]
         if not sealed["asked"] or version not in record.models:

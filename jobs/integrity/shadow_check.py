@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
@@ -17,6 +17,18 @@ Id = tuple[str, int]
 
 def find_shadow_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
     """Yield the rows about shadow sets that are not as the chain has them."""
+    recorded = {_id(body["shadow"]) for body in record.bodies(sets.KIND)}
+    for version, seq in sorted(reader.shadowed() - recorded):
+        yield f"shadow_set of {version} in run {seq}: rows that no run recorded"
+    yield from find_shadow_set_edits(reader, record, {seq for _, seq in recorded})
+    yield from find_shadow_record_edits(reader, record)
+
+
+def find_shadow_record_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
+    """Yield what is not as the chain has it of shadow runs, their coverage, and runs consulted.
+
+    None of these is a row per node.
+    """
     recorded = {_id(body["shadow"]): body for body in record.bodies(sets.KIND)}
     stored = {_id(row): row for row in reader.shadow_runs()}
     for id_ in sorted({*recorded, *stored}):
@@ -27,9 +39,6 @@ def find_shadow_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str
             yield f"{where}: the row was never recorded"
         elif changed := _changed(recorded[id_]["shadow"], stored[id_]):
             yield f"{where}: {', '.join(changed)} changed"
-    for version, seq in sorted(reader.shadowed() - set(recorded)):
-        yield f"shadow_set of {version} in run {seq}: rows that no run recorded"
-    yield from find_shadow_set_edits(reader, record, {seq for _, seq in recorded})
     yield from _coverage_edits(reader, record)
     yield from _consulted_edits(reader, record)
 
@@ -65,6 +74,14 @@ def _set_edits(
         wrong = [row["node_key"] for row in rows if row["covered"] != _covered(row)]
         if wrong:
             yield f"{where}: covered does not follow from the class ({', '.join(wrong[:5])})"
+
+
+def find_shadow_judgement_edits(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the shadow sets whose `covered` does not follow from their node's newest class."""
+    for row in rows:
+        if row["covered"] != _covered(row):
+            where = f"shadow_set of {row['version']} in run {row['seq']}"
+            yield f"{where}: covered does not follow from the class ({row['node_key']})"
 
 
 def _covered(row: Row) -> bool | None:

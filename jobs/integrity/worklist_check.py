@@ -22,9 +22,9 @@ Entry = tuple[float, int, int, int, bool]
 
 
 def find_entry_edits(
-    seq: int, rows: Sequence[Row], classes: Sequence[str] | None, reader: RecordReader
+    seq: int, rows: Sequence[Row], classes: Sequence[str] | None, entries: Sequence[Row]
 ) -> Iterator[str]:
-    """Yield the entries of a run's nodes that are not as the predictions `rows` say.
+    """Yield the `entries` of some nodes of a run that are not as their predictions `rows` say.
 
     Nothing where the model's classes can't be read, which is a problem of its own.
     """
@@ -35,7 +35,7 @@ def find_entry_edits(
         (row["node_key"], row["class"]): tuple(
             row[name] for name in ("p", "seq", "size", "degree", "known")
         )
-        for row in reader.entries(seq)
+        for row in entries
     }
     changed = sorted(id_ for id_ in {*expected, *stored} if expected.get(id_) != stored.get(id_))
     for node_key, class_ in changed[:MAX_LISTED_ROWS]:

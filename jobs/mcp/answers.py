@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
@@ -183,15 +184,17 @@ def status(settings: Settings) -> Answer:
         )
 
 
-def verify(settings: Settings) -> Answer:
-    """Whether everything on record is as it was decided; reads the whole record."""
+def verify(settings: Settings, full: bool = False) -> Answer:
+    """Whether the record is as it was decided: what is new, a sample of the rest; or all of it."""
     with open_workspace(settings) as workspace:
-        done = run_verification(workspace)
+        done = run_verification(workspace, since=not full)
         return _answer(
             promises.VERIFY,
             ProjectQueries(workspace.store, workspace.project),
             sound=not done.problems,
+            kind=done.kind,
             checked={"entries": done.entries, "runs": done.runs, "predictions": done.predictions},
+            since=None if done.since is None else asdict(done.since),
             problems=all_from_graph(done.problems),
             notes=all_from_graph(done.notes),
         )

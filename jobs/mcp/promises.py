@@ -40,8 +40,10 @@ STATUS = (
     "whether it is as it was decided, coverage whether the promise was kept."
 )
 VERIFY = (
-    "Sound means that everything on record is as it was decided, as far as the chain's key has "
-    "stayed secret. It does not say that sets are right or that coverage is kept."
+    "Sound means that what was compared is as it was decided, as far as the chain's key has stayed "
+    "secret: everything where kind is full; where it is since, what came since a checkpoint and "
+    "older runs drawn at random, with the chances that an edit of others would show. It does not "
+    "say that sets are right or that coverage is kept."
 )
 SCHEMA = (
     "This describes what is stored and promises nothing. In MAY_BE, p is a conformal p-value and "

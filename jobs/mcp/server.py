@@ -119,9 +119,9 @@ def make_server(settings: Settings) -> ReadingServer:
         return _said(lambda: answers.status(settings))
 
     @reading
-    def verify() -> Answer:
-        """Check that everything on record is as it was decided; reads the whole record."""
-        return _said(lambda: answers.verify(settings))
+    def verify(full: bool = False) -> Answer:
+        """Check the record since its newest checkpoint and a sample of the rest; or in full."""
+        return _said(lambda: answers.verify(settings, full))
 
     @reading
     def schema() -> Answer:

@@ -10,7 +10,7 @@ from ringfence.connector.store import tables
 from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.jobs.cli.commands.record.verify import print_verification
 from ringfence.jobs.cli.console import print_json
-from ringfence.jobs.integrity import verify
+from ringfence.jobs.integrity.checkpoint import compared_rows
 from ringfence.jobs.integrity.derivation.findings import Findings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring import decision
@@ -31,7 +31,7 @@ def trusting(monkeypatch):
 
 def problems_without_derivation(workspace):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(verify, "derive_entries", lambda *_: Findings())
+        patch.setattr(compared_rows, "derive_entries", lambda *_: Findings())
         return run_verification(workspace).problems
 
 

@@ -9,6 +9,7 @@ from ringfence.connector.records import UNREADABLE, ChainEntry
 from ringfence.connector.store.audit_chain import configuration, signature
 from ringfence.connector.store.audit_chain.keyless import FIELD
 from ringfence.connector.store.chain import REKEYED
+from ringfence.connector.store.checkpoint import entries as checkpoints
 from ringfence.connector.store.lifecycle import activations
 from ringfence.connector.store.retention import removals
 from ringfence.connector.store.shadow import coverage as shadow_coverage
@@ -97,6 +98,7 @@ DESCRIPTIONS: dict[str, Callable[[Facts], str]] = {
     marks.KIND: _marked,
     removals.KIND: _removed,
     REKEYED: lambda facts: f"the chain's key was rotated after {facts['entries']} entries",
+    checkpoints.KIND: checkpoints.describe,
     signature.KIND: lambda facts: (
         f"packs are signed with key {facts[signature.FIELD]['public_key'][:16]}…"
     ),

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, insert, select
 
 from ringfence.connector.json_types import JsonObject
+from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tables import monitor_input
 
@@ -77,11 +78,16 @@ def insert_basis(
     return {FIELD: {"monitor": sealed, "label_delay_days": basis.label_delay_days}}
 
 
-def read_inputs(connection: Connection, project: str) -> Mapping[int, StoredInput]:
-    """Return the rows of `monitor_input` by run."""
+def read_inputs(
+    connection: Connection, project: str, seqs: Collection[int] | None = None
+) -> Mapping[int, StoredInput]:
+    """Return the rows of `monitor_input` by run, all or those of some runs."""
     of = monitor_input.c
-    query = select(of.seq, of.node_keys, of.p_values).where(of.project == project)
-    return {int(row.seq): _stored(row) for row in connection.execute(query)}
+    every = select(of.seq, of.node_keys, of.p_values).where(of.project == project)
+    parts = [every] if seqs is None else [
+        every.where(of.seq.in_(part)) for part in split(sorted(seqs))
+    ]  # fmt: skip
+    return {int(row.seq): _stored(row) for query in parts for row in connection.execute(query)}
 
 
 def _stored(row: Any) -> StoredInput:

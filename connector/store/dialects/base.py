@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
 
-from sqlalchemy import URL, Connection, Engine, Table, func, insert
+from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, func, insert
 
 from ringfence.connector.errors import StoreError
 
@@ -75,9 +75,14 @@ class Dialect:
         """Return what acts when rows of the relations are written: name to definition."""
         raise NotImplementedError
 
-    def find_odd_values(self, connection: Connection, table: Table) -> dict[str, int]:
-        """Return how many values of each column are none of its type; most engines refuse them."""
-        del connection, table
+    def find_odd_values(
+        self, connection: Connection, table: Table, *where: ColumnElement[bool]
+    ) -> dict[str, int]:
+        """Return how many values of each column are none of its type; most engines refuse them.
+
+        With `where` only the rows that it chooses are read.
+        """
+        del connection, table, where
         return {}
 
     def insert_columns(

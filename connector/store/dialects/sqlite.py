@@ -12,7 +12,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import URL, Column, Connection, Engine, Table, event, insert
+from sqlalchemy import (
+    URL,
+    Column,
+    ColumnElement,
+    Connection,
+    Engine,
+    Table,
+    event,
+    insert,
+    literal_column,
+    select,
+)
 from sqlalchemy import column as sql_column
 from sqlalchemy import table as sql_table
 from sqlalchemy.exc import DBAPIError
@@ -47,7 +58,7 @@ APPEND_ONLY = (
     "CREATE TRIGGER audit_no_{0} BEFORE {1} ON audit "
     "BEGIN SELECT RAISE(ABORT, 'the audit chain is append-only'); END"
 )
-SUMS = "SELECT {0} FROM {1}"
+ODD_ROWS = "coalesce(sum({0}), 0)"
 ODD = "{{0}} IS NOT NULL AND ({0})"
 VALUES_BY_KIND = {
     "BOOLEAN": "typeof({0}) <> 'integer' OR {0} NOT IN (0, 1)",
@@ -111,15 +122,20 @@ class SQLite(Dialect):
             if table.lower() in ours
         }
 
-    def find_odd_values(self, connection: Connection, table: Table) -> dict[str, int]:
-        """Count values that the column's type does not have; one pass over the table."""
+    def find_odd_values(
+        self, connection: Connection, table: Table, *where: ColumnElement[bool]
+    ) -> dict[str, int]:
+        """Count values that the column's type does not have; one pass over the rows."""
         quote = connection.dialect.identifier_preparer.quote
         odd = {
             column.name: ODD.format(VALUES_BY_KIND[_kind_of(column)]).format(quote(column.name))
             for column in table.columns
         }
-        sums = ", ".join(f"coalesce(sum({condition}), 0)" for condition in odd.values())
-        counts = connection.exec_driver_sql(SUMS.format(sums, quote(table.name))).one()
+        sums: list[ColumnElement[Any]] = [
+            literal_column(ODD_ROWS.format(condition)) for condition in odd.values()
+        ]
+        query = select(*sums).select_from(table).where(*where)
+        counts = connection.execute(query).one()
         return {name: int(n) for name, n in zip(odd, counts, strict=True) if n}
 
     def insert_columns(

@@ -10,7 +10,7 @@ alarm events, a chain that may be edited again. `ringfence verify` names each.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import CheckConstraint, Column, Connection, Index, Inspector, Table, inspect
@@ -189,12 +189,19 @@ def _should_be_partial(index: Index) -> bool:
     return any(options.get("where") is not None for options in index.dialect_options.values())
 
 
-def find_odd_values(connection: Connection) -> Iterator[str]:
+def find_odd_values(connection: Connection, left_out: Collection[str] = ()) -> Iterator[str]:
     """Yield columns with values of another type than theirs, which comparisons may take for equal.
 
+    Tables that are `left_out` by name are not read.
     SQLite keeps 2 in a column of truth values; Python reads it as true, and SQL counts it as none.
     """
     dialect = DIALECTS[connection.dialect.name]
     for table in metadata.sorted_tables:
-        for column, count in dialect.find_odd_values(connection, table).items():
-            yield f"{table.name}: {column} of {count} rows is of another type than the column"
+        if table.name not in left_out:
+            for column, count in dialect.find_odd_values(connection, table).items():
+                yield describe_odd_values(table.name, column, count)
+
+
+def describe_odd_values(table: str, column: str, count: int) -> str:
+    """Say that values of a column are of another type."""
+    return f"{table}: {column} of {count} rows is of another type than the column"

@@ -21,7 +21,7 @@ from ringfence.connector.store.retention.kept_detail import (
     scored_best,
 )
 from ringfence.jobs.integrity.derivation.findings import MAX_LISTED, Findings
-from ringfence.jobs.integrity.derivation.history import DecidedRun, History
+from ringfence.jobs.integrity.derivation.history import DecidedRun, Manifests
 from ringfence.jobs.scoring.levels import level_used
 from ringfence.models.conformal.sets import sets_at_levels
 
@@ -33,7 +33,7 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 
 
-def derive_sets(history: History, run: DecidedRun, findings: Findings) -> None:
+def derive_sets(history: Manifests, run: DecidedRun, findings: Findings) -> None:
     """Compare a run's sets at all of its alphas with its p-values and levels."""
     classes, levels = history.classes(run.version), run.levels
     count = int(run.facts["n_evaluated"])
@@ -66,7 +66,7 @@ def _column_problems(run: DecidedRun, used: Floats) -> Iterator[str]:
 
 
 def _set_problems(
-    history: History, run: DecidedRun, classes: Sequence[str], used: Floats
+    history: Manifests, run: DecidedRun, classes: Sequence[str], used: Floats
 ) -> Iterator[str]:
     reader = history.reader
     stored = rows.sets_of_run(reader.connection, reader.project, run.seq)
@@ -94,7 +94,7 @@ def _set_problems(
 
 
 def _size_problems(
-    history: History, run: DecidedRun, keys: Sequence[str], sets: Bools
+    history: Manifests, run: DecidedRun, keys: Sequence[str], sets: Bools
 ) -> Iterator[str]:
     """Compare the sizes of the sets at the alphas after the first."""
     reader = history.reader

@@ -90,11 +90,34 @@ class DecidedRun:
         return PromiseTerms(**values | {name: self.facts[name] for name in names})
 
 
-class History:
-    """Evaluated nodes, runs and manifests; the classes so far, as an entry is reached."""
+def decided_run(entry: int, body: Body) -> DecidedRun:
+    """Return a run as its entry has it; older entries lack columns that were always the same."""
+    return DecidedRun(entry, body, {**RUN_DEFAULTS, **body["run"]})
+
+
+class Manifests:
+    """The manifests of all versions: what sets are derived from beside a run's own rows."""
 
     def __init__(self, reader: RecordReader, record: AuditRecord) -> None:
         self.reader, self.record = reader, record
+
+    def manifest(self, version: str) -> Body:
+        """Return a version's manifest; empty where it can't be read."""
+        try:
+            return dict(json.loads(self.record.models[version]["manifest"]))
+        except (KeyError, ValueError, TypeError):
+            return {}
+
+    def classes(self, version: str) -> tuple[str, ...]:
+        """Return a version's classes in the order of its outputs; none where they are unknown."""
+        return tuple(map(str, self.manifest(version).get("classes", NO_CLASSES)))
+
+
+class History(Manifests):
+    """Evaluated nodes, runs and manifests; the classes so far, as an entry is reached."""
+
+    def __init__(self, reader: RecordReader, record: AuditRecord) -> None:
+        super().__init__(reader, record)
         self.runs: dict[int, DecidedRun] = {}
         self._counts: list[RunCount] = []
         self.keys: list[str] = []
@@ -122,7 +145,7 @@ class History:
 
     def decide(self, entry: int, body: Body) -> DecidedRun:
         """Take a run in; older entries lack columns that stand for what was always so."""
-        run = DecidedRun(entry, body, {**RUN_DEFAULTS, **body["run"]})
+        run = decided_run(entry, body)
         self.runs[run.seq] = run
         facts = run.facts
         nodes = self.nodes_of(run.seq)
@@ -172,17 +195,6 @@ class History:
             for node, of in enumerate(self.run_of):
                 self._of_run.setdefault(of, []).append(node)
         return self._of_run.get(seq, ())
-
-    def manifest(self, version: str) -> Body:
-        """Return a version's manifest; empty where it can't be read."""
-        try:
-            return dict(json.loads(self.record.models[version]["manifest"]))
-        except (KeyError, ValueError, TypeError):
-            return {}
-
-    def classes(self, version: str) -> tuple[str, ...]:
-        """Return a version's classes in the order of its outputs; none where they are unknown."""
-        return tuple(map(str, self.manifest(version).get("classes", NO_CLASSES)))
 
 
 def _first_outcomes(record: AuditRecord) -> dict[str, int]:

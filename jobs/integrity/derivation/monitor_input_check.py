@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
 from ringfence.connector.store.calibration.run_basis import FIELD, NOTHING_FED, read_inputs
 
 
-def find_monitor_input_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:
-    """Yield the rows of `monitor_input` that are not as the chain has them.
+def find_monitor_input_edits(
+    reader: RecordReader, record: AuditRecord, seqs: Collection[int] | None = None
+) -> Iterator[str]:
+    """Yield the rows of `monitor_input` that are not as the chain has them, or those of some runs.
 
     Runs of older versions have none.
     """
-    stored = read_inputs(reader.connection, reader.project)
-    decided = {body["run"]["seq"]: body for body in record.bodies("decided")}
+    stored = read_inputs(reader.connection, reader.project, seqs)
+    bodies = {body["run"]["seq"]: body for body in record.bodies("decided")}
+    decided = {seq: body for seq, body in bodies.items() if seqs is None or seq in seqs}
     for seq in sorted(set(stored) - set(decided)):
         yield f"monitor_input: a row of run {seq}, which was never decided"
     for seq, body in decided.items():

@@ -1,0 +1,1 @@
+"""Checkpoints of verifications in the chain, and the rows that came after one."""
