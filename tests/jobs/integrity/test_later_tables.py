@@ -139,7 +139,10 @@ def test_times_that_nobody_sealed_are_sealed_with_the_next(request, tmp_path):
         assert problems_after((store, settings), edit)
 
 
-MIGRATED = "UPDATE run SET level = alpha, n_thresholds = 1, shift = NULL, mean_size_naive = NULL"
+MIGRATED = (
+    "UPDATE run SET level = alpha, n_thresholds = 1, levels = NULL, shift = NULL, "
+    "mean_size_naive = NULL"
+)
 
 
 def test_a_run_of_an_older_version_has_no_levels(request, tmp_path):
