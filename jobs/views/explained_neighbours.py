@@ -20,16 +20,34 @@ MAX_NEIGHBOURS = 24
 
 @dataclass(frozen=True, slots=True)
 class ExplainedNeighbour:
-    """A neighbour with its class in the graph, its set, and its role in training, where any."""
+    """A neighbour with its class in the graph, its set, and its role in training, where any.
+
+    `label` is empty for nodes of the classified label; only those have a class, a set or a role.
+    """
 
     key: str
     class_: str | None
     set: tuple[str, ...] | None
     role: str | None
+    label: str = ""
+    relation: str = ""
+    typed_key: str = ""
+
+    @property
+    def name(self) -> str:
+        """The key, with its label where that is not the classified one."""
+        return f"{self.label} {self.key}" if self.label else self.key
 
     def as_json(self) -> JsonObject:
         """Return the values under the keys of `ringfence explain --json`."""
-        return {"key": self.key, "class": self.class_, "set": self.set, "role": self.role}
+        return {
+            "key": self.key,
+            "class": self.class_,
+            "set": self.set,
+            "role": self.role,
+            "label": self.label or None,
+            "relation": self.relation or None,
+        }
 
 
 def neighbours_if_reached(
@@ -45,18 +63,26 @@ def neighbours_if_reached(
 
 
 def explain_neighbours(
-    queries: ProjectQueries, graph: Graph, mapping: GraphMapping, typed_key: str
+    queries: ProjectQueries,
+    graph: Graph,
+    mapping: GraphMapping,
+    typed_key: str,
+    label: str = "",
+    limit: int = MAX_NEIGHBOURS,
 ) -> tuple[ExplainedNeighbour, ...]:
-    """Return neighbours from the graph, with what SQL knows of them."""
-    neighbours = neighbours_of(graph, mapping, typed_key, MAX_NEIGHBOURS)
-    typed_keys = [neighbour.typed_key for neighbour in neighbours]
+    """Return neighbours of every mapped label from the graph, with what SQL knows of them."""
+    neighbours = neighbours_of(graph, mapping, typed_key, limit, label)
+    typed_keys = [neighbour.typed_key for neighbour in neighbours if not neighbour.label]
     sets, roles = sets_of(queries, typed_keys), roles_of(queries, typed_keys)
     return tuple(
         ExplainedNeighbour(
             neighbour.key,
             neighbour.class_,
-            sets.get(neighbour.typed_key),
-            roles.get(neighbour.typed_key),
+            None if neighbour.label else sets.get(neighbour.typed_key),
+            None if neighbour.label else roles.get(neighbour.typed_key),
+            neighbour.label,
+            neighbour.relation,
+            neighbour.typed_key,
         )
         for neighbour in neighbours
     )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import replace
-from typing import Annotated
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated
 
 from fastapi import Query, Request
 
 from ringfence.connector.store.worklist.marks import Mark, read_marks
 from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
+from ringfence.jobs.dashboard.pages.neighbourhood import (
+    MAX_BEYOND,
+    MAX_OPENED,
+    Opened,
+    class_colours,
+    name_of,
+    place_neighbours,
+)
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.pages.worklist_place import MAX_LIST_CHARS, find_place
 from ringfence.jobs.dashboard.security import remembered_name
@@ -22,10 +30,12 @@ from ringfence.jobs.views.explain import (
     record_of,
 )
 from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, explain_neighbours
+from ringfence.jobs.views.listed import describe_lists
 
-COLOURS = 8
+if TYPE_CHECKING:
+    from ringfence.connector.neo4j.driver import Graph
+
 MAX_BARS = 12  # p-values at once; the others are folded away
-MAX_INNER_CIRCLE = 12  # more neighbours than these stand on two ellipses in turn
 
 
 def build(
@@ -33,17 +43,25 @@ def build(
     request: Request,
     key: Annotated[str, Query(max_length=512)] = "",
     listed: Annotated[str, Query(alias="list", max_length=MAX_LIST_CHARS)] = "",
+    wide: Annotated[list[str], Query(alias="open", max_length=MAX_OPENED)] = [],  # noqa: B006
 ) -> Values:
     """Return what is known of the node with this key; the empty form without one."""
-    explanation, marks = None, []
-    if key:
-        explanation = add_neighbours(dashboard, explain(dashboard.queries, key))
+    explanation, around, marks = explain(dashboard.queries, key) if key else None, None, []
+    if explanation is not None:
+        around = ask_graph(dashboard, explanation, wide)
+        explanation = replace(explanation, neighbours=None if around is None else around.neighbours)
     if explanation is not None:
         with dashboard.store.reading() as connection:
             marks = read_marks(connection, dashboard.settings.project, explanation.typed_key)
     may_mark = dashboard.guard.role_of(request) == "operator"
     named = dashboard.guard.user_header is not None
-    values = show_node(explanation, key, dashboard.how_to_start())
+    values = show_node(explanation, key, dashboard.how_to_start(), around, listed)
+    if explanation is not None:
+        run, doubts = explanation.run, explanation.doubts
+        values["lists"] = [
+            as_sentence(words)
+            for words in describe_lists(dashboard.queries, run, explanation.typed_key, doubts)
+        ]
     place = None if explanation is None else find_place(dashboard.queries, explanation, listed)
     return values | {
         "place": place,
@@ -57,23 +75,59 @@ def build(
     }
 
 
-def add_neighbours(dashboard: Dashboard, explanation: Explanation | None) -> Explanation | None:
-    """Return an explanation with the node's neighbours, if the graph answers in time.
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the graph says of a node: neighbours, those of opened ones, and its properties."""
 
-    A node that had the key earlier has none: the graph shows the newest one.
+    neighbours: tuple[ExplainedNeighbour, ...]
+    opened: tuple[Opened, ...]
+    properties: tuple[tuple[str, str], ...]
+
+
+def ask_graph(dashboard: Dashboard, explanation: Explanation, wide: Sequence[str]) -> Around | None:
+    """Return what the graph says, if it answers in time.
+
+    A node that had the key earlier has nothing: the graph shows the newest one.
     """
-    if explanation is None or explanation.neighbours is not None:
-        return explanation
+    if explanation.neighbours is not None:
+        return Around(explanation.neighbours, (), ())
     mapping, queries = dashboard.settings.mapping(), dashboard.queries
-    neighbours = dashboard.graph.ask(
-        lambda graph: explain_neighbours(queries, graph, mapping, explanation.typed_key)
-    )
-    return replace(explanation, neighbours=neighbours)
+
+    def ask(graph: Graph) -> Around:
+        from ringfence.connector.neo4j.node_values import properties_of
+
+        around = explain_neighbours(queries, graph, mapping, explanation.typed_key)
+        known = {name_of(neighbour) for neighbour in around}
+        opened = []
+        for name in [name for name in dict.fromkeys(wide) if name in known][:MAX_OPENED]:
+            label, _, key = name.partition(" ")
+            beyond = explain_neighbours(queries, graph, mapping, key, label, MAX_BEYOND)
+            opened.append(Opened(name, beyond))
+        properties = properties_of(graph, mapping, explanation.typed_key)
+        return Around(around, tuple(opened), tuple(properties))
+
+    return dashboard.graph.ask(ask)
 
 
-def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Values:
+def show_node(
+    explanation: Explanation | None,
+    asked: str,
+    hint: str = "",
+    around: Around | None = None,
+    listed: str = "",
+) -> Values:
     """Return the template's values; `hint` is the command that starts the graph."""
     marks: list[Mark] = []
+    picture: list[Values] = []
+    lines: list[Values] = []
+    if explanation is not None:
+        picture, lines = place_neighbours(
+            explanation.neighbours or (),
+            around.opened if around else (),
+            _colours(explanation),
+            explanation.typed_key,
+            listed,
+        )
     return {
         "marks": marks,
         "place": None,
@@ -86,7 +140,11 @@ def show_node(explanation: Explanation | None, asked: str, hint: str = "") -> Va
         "title": PAGE.title if explanation is None else f"Node {explanation.key}",
         "asked": asked,
         "found": explanation,
-        "picture": _picture(explanation) if explanation else [],
+        "picture": picture,
+        "lines": lines,
+        "opened": bool(around and around.opened),
+        "properties": around.properties if around else (),
+        "lists": [],
         "colours": _colours(explanation) if explanation else {},
         "record": record_of(explanation) if explanation else [],
         "state": describe_class(explanation) if explanation else "",
@@ -110,46 +168,8 @@ def _describe_removal(explanation: Explanation | None) -> str:
 
 
 def _colours(explanation: Explanation) -> dict[str, str]:
-    """A colour for each class, by name, the same on every node's page; later ones recur."""
-    names = sorted({*explanation.levels, *(value.class_ for value in explanation.p_values)})
-    return {name: f"c{place % COLOURS}" for place, name in enumerate(names)}
-
-
-def _picture(explanation: Explanation) -> list[Values]:
-    """Neighbours on an ellipse around the node, coloured by the class that they are or must be."""
-    neighbours, colours = explanation.neighbours or (), _colours(explanation)
-    placed = []
-    for i, neighbour in enumerate(neighbours):
-        turn = 2 * math.pi * i / len(neighbours) - math.pi / 2
-        far = 1.0 if len(neighbours) <= MAX_INNER_CIRCLE or i % 2 == 0 else 0.68
-        kind, text = _describe_neighbour(neighbour)
-        placed.append(
-            {
-                "x": round(155 * far * math.cos(turn), 1),
-                "y": round(100 * far * math.sin(turn), 1),
-                "kind": f"{kind} {colours.get(_only_class(neighbour), '')}".strip(),
-                "text": text,
-                "label": neighbour.key[:10],
-                "key": neighbour.key,
-            }
-        )
-    return placed
-
-
-def _only_class(neighbour: ExplainedNeighbour) -> str:
-    """The class of a neighbour, or the only one in its set; none where there are several."""
-    if neighbour.class_ is not None or neighbour.set is None:
-        return neighbour.class_ or ""
-    return neighbour.set[0] if len(neighbour.set) == 1 else ""
-
-
-def _describe_neighbour(neighbour: ExplainedNeighbour) -> tuple[str, str]:
-    if neighbour.class_ is not None:
-        return "known", f"{neighbour.key}: {neighbour.class_}"
-    if neighbour.set is None:
-        return "none", f"{neighbour.key}: nothing known"
-    names = f"may be {', '.join(neighbour.set)}" if neighbour.set else "no class conforms"
-    return "set", f"{neighbour.key}: {names}"
+    """A colour for each class that the node's page names."""
+    return class_colours([*{*explanation.levels, *(bar.class_ for bar in explanation.p_values)}])
 
 
 PAGE = Page("node", "Node", "/node", "node.html", build)

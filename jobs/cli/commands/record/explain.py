@@ -75,7 +75,7 @@ def print_explanation(explanation: Explanation) -> None:
         say("The graph could not be asked for neighbours.")
     if explanation.neighbours:
         rows = [
-            (neighbour.key, neighbour.class_ or "–", _describe_set(neighbour.set))
+            (neighbour.name, neighbour.class_ or "–", _describe_set(neighbour.set))
             for neighbour in explanation.neighbours
         ]
         table("Neighbours", ("key", "class", "set"), rows)
