@@ -14,7 +14,7 @@ from ringfence.jobs.integrity.chain_check import chain_words
 
 @dataclass(slots=True)
 class Dashboard:
-    """A running dashboard. Pages of a node, and worklists with its columns, query the graph, which may be unavailable."""
+    """A running dashboard; pages of a node, and worklists with its columns, query the graph too."""
 
     settings: Settings
     store: Store
