@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -140,7 +141,8 @@ def require_imports(extra: str, purpose: str) -> None:
     require_extra(extra, purpose)
     for module, package in EXTRAS[extra].items():
         try:
-            import_module(module)
+            with warnings.catch_warnings(action="ignore"):  # as errors they would end the import
+                import_module(module)
         except Exception as error:  # noqa: BLE001 - an import may raise anything
             reason = (f"{type(error).__name__}: {error}".splitlines() or [""])[0]
             raise ConfigError(

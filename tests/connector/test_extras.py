@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from ringfence.connector import extras
 from ringfence.connector.errors import ConfigError
@@ -17,6 +18,8 @@ from ringfence.connector.extras import (
     require_extra,
     require_imports,
 )
+from ringfence.connector.store.engine import open_store
+from ringfence.jobs.cli.app import app
 
 PROJECT = tomllib.loads(
     (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
@@ -107,3 +110,38 @@ def test_nothing_is_broken_where_everything_is_imported_or_missing(monkeypatch):
 def test_a_package_whose_parent_is_missing_is_missing():
     assert not extras._is_installed("no_such_package.part")
     assert extras._is_installed("opentelemetry.sdk")
+
+
+@pytest.mark.parametrize(
+    ("verb", "module", "extra"),
+    [
+        (("serve",), "uvicorn", "serve"),
+        (("verify", "--second-client"), "py2neo", "py2neo"),
+        (("train",), "torch", "train"),
+        (("mcp",), "mcp", "mcp"),
+    ],
+)
+def test_a_verb_asks_for_its_extra_before_it_opens_anything(
+    monkeypatch, tmp_path, verb, module, extra
+):
+    """The configuration is missing as well: it would be named first otherwise."""
+    config = str(tmp_path / "none.toml")
+    without(monkeypatch, module)
+    done = CliRunner().invoke(app, [*verb, "--config", config])
+    assert isinstance(done.exception, ConfigError)
+    assert done.exception.next_step == f"pip install 'ringfence[{extra}]'"
+    monkeypatch.undo()
+    done = CliRunner().invoke(app, [*verb, "--config", config])  # the control
+    assert "none.toml" in str(done.exception)
+
+
+def test_a_driver_of_the_audit_store_without_its_library_is_said_as_such(monkeypatch, tmp_path):
+    """psycopg without libpq: it is there, and importing it fails."""
+    (tmp_path / "psycopg.py").write_text("raise ImportError('no pq wrapper available.\\nmore')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "psycopg"]:
+        monkeypatch.delitem(sys.modules, name)
+    with pytest.raises(ConfigError) as refused:
+        open_store("postgresql+psycopg://app@127.0.0.1:1/ringfence")
+    assert "is installed, but can't be imported (no pq wrapper available.)" in refused.value.found
+    assert refused.value.next_step == "pip install --force-reinstall 'ringfence[postgres]'"
