@@ -6,6 +6,8 @@ UV := $(BIN)/uv
 # with .pyc files: without them every process compiles what it imports, half of a cold command
 INSTALL := $(UV) pip install --quiet --only-binary :all: --require-hashes --compile-bytecode
 COMPILE := $(BIN)/python -m compileall -q connector jobs models migrations __init__.py
+# and the tests write theirs: to rewrite the asserts of all files costs each process 18 CPU seconds
+unexport PYTHONDONTWRITEBYTECODE
 UV_VERSION := 0.13.7
 SEQUENCES ?= 10
 # processes of `make test`, each with databases of its own; one where the tests were given a Neo4j

@@ -13,12 +13,14 @@ the fixtures: a test that reaches `neo4j_server`, `postgres_server` or `browser`
 the mark it fails.
 """
 
+import gc
 import itertools
 import os
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +35,7 @@ from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.driver import Graph as ConnectedGraph
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.embedded import launch
+from ringfence.connector.neo4j.embedded.options import configuration
 from ringfence.jobs.config.load import load as load_settings
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.workspace import Workspace, open_workspace
@@ -52,6 +55,17 @@ from tests.store_copies import DATABASE_PREFIX, StoreCopies, administer, drop_da
 
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.load_profile("any machine")
+
+PLAN_ONCE = """dbms.cypher.min_replan_interval=1h
+internal.cypher.expression_engine=INTERPRETED
+"""
+"""Settings of the session's Neo4j, half of whose work is to plan queries.
+
+A query is not planned again because the graph has grown meanwhile or because it has run ten times.
+"""
+
+GC_OBJECTS, GC_YOUNG, GC_OLD = 2_000, 10, 100
+"""How many objects, and collections of young and of older ones, come before a collection."""
 
 SERVER_FIXTURES = {"neo4j_server": "neo4j", "postgres_server": "postgres", "browser": "browser"}
 
@@ -84,6 +98,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         # this fixture asks for its server when it runs: SQLite's half needs none
         if "sql_url" in getattr(item, "fixturenames", ()) and _parameter(item) == "postgresql":
             item.add_marker("postgres")
+
+
+def pytest_collection_finish() -> None:
+    """Spare the garbage collector what was imported and collected, which lives to the end.
+
+    To walk through all that again and again is a tenth of a process's time.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(GC_OBJECTS, GC_YOUNG, GC_OLD)
 
 
 def _parameter(item: pytest.Item) -> object:
@@ -139,8 +163,14 @@ def neo4j_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Neo4jServ
         _refuse_a_graph_in_use(server)
         yield server
         return
-    with embedded.running(tmp_path_factory.mktemp("neo4j")) as started:
+    with ExitStack() as stack:
+        with mock.patch.object(launch, "configuration", _configure_for_tests):
+            started = stack.enter_context(embedded.running(tmp_path_factory.mktemp("neo4j")))
         yield Neo4jServer(started.uri, started.user, started.password)
+
+
+def _configure_for_tests(options: embedded.ServerOptions, port: int) -> str:
+    return configuration(options, port) + PLAN_ONCE
 
 
 @pytest.fixture(scope="session")

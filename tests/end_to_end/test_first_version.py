@@ -3,13 +3,10 @@
 The first version is taken out of the repository's history; both run on the same real databases.
 """
 
-import io
 import json
 import os
 import subprocess
 import sys
-import tarfile
-from pathlib import Path
 
 import pytest
 
@@ -22,8 +19,8 @@ from ringfence.jobs.retention.prune import run_prune
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
+from tests.old_versions import open_version
 
-ROOT = Path(__file__).resolve().parents[2]
 FIRST_VERSION = "3f694fd"
 
 MAKE_PROJECT = """
@@ -60,20 +57,9 @@ CREATE (n)-[:PAID {created_at: datetime.realtime()}]->(other)
 
 
 @pytest.fixture(scope="module")
-def first_version(tmp_path_factory):
+def first_version():
     """The first version's tree, importable as `ringfence` from the folder above it."""
-    there = subprocess.run(
-        ["git", "-C", str(ROOT), "cat-file", "-e", FIRST_VERSION], check=False, capture_output=True
-    )
-    if there.returncode:
-        pytest.skip("this copy has no history with the first version in it")
-    folder = tmp_path_factory.mktemp("first") / "ringfence"
-    archive = subprocess.run(
-        ["git", "-C", str(ROOT), "archive", FIRST_VERSION], check=True, capture_output=True
-    ).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as tree:
-        tree.extractall(folder, filter="data")
-    return folder.parent
+    return open_version(FIRST_VERSION)
 
 
 def make_with_first_version(first_version, settings, folder):

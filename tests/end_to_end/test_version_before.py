@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import tarfile
 from pathlib import Path
 
 import pytest
@@ -27,9 +26,9 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.training.train import run_training
+from tests.old_versions import open_version
 from tests.stores import postgresql_later
 
-ROOT = Path(__file__).resolve().parents[2]
 VERSION_BEFORE = "b008978"
 
 LIFE = """
@@ -151,18 +150,9 @@ RECORDS = {
 
 
 @pytest.fixture(scope="module")
-def version_before(tmp_path_factory):
+def version_before():
     """That version's tree, importable as `ringfence` from the folder above it."""
-    git = ["git", "-C", str(ROOT)]
-    known = subprocess.run([*git, "cat-file", "-e", VERSION_BEFORE], check=False)
-    if known.returncode:
-        pytest.skip("this copy has no history with the version before in it")
-    folder = tmp_path_factory.mktemp("before") / "ringfence"
-    archive = folder.parent / "tree.tar"
-    subprocess.run([*git, "archive", "-o", str(archive), VERSION_BEFORE], check=True)
-    with tarfile.open(archive) as tree:
-        tree.extractall(folder, filter="data")
-    return folder.parent
+    return open_version(VERSION_BEFORE)
 
 
 class Life:

@@ -7,6 +7,7 @@ from neo4j.vector import Vector
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import map_one_label
 from ringfence.connector.neo4j import driver as connecting
+from ringfence.connector.neo4j.driver import VECTORS
 from ringfence.connector.neo4j.read import properties
 from ringfence.connector.neo4j.read.columns import node_block
 from ringfence.connector.neo4j.read.properties import feature_width
@@ -34,8 +35,9 @@ def read(connected, folder, mapping=MAPPING, rows=100):
 
 
 @pytest.fixture
-def arrived(monkeypatch):
+def arrived(connected, monkeypatch):
     """The types of what the server sent as features."""
+    assert connected.has_vectors, connected.read(VECTORS)  # why not, where the server refuses
     types = []
     original = properties.unpacked
 
