@@ -1,4 +1,4 @@
-"""`ringfence mark`: claim or assign a node of the worklist, add a note, or say what came out."""
+"""`ringfence mark`: claim, assign or note a node of the worklist, or say what came out."""
 
 from __future__ import annotations
 
