@@ -1,7 +1,7 @@
 """The audit store against its chain since a checkpoint, and a sample of what is older.
 
 Compared whole, whenever it was written: the chain, the schema, and every table that has no row per
-node (runs, models, coverage, alarms, marks, thresholds' runs, …), with corrections and later
+node (runs, models, coverage, alarms, marks, …), with corrections and later
 evaluations. Of the tables with a row per node: what entries since the checkpoint are about, and the
 drawn runs with an equal share of the blocks of label rows, of first sightings and of members.
 
