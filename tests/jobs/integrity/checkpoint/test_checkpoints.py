@@ -7,13 +7,16 @@ import pytest
 from sqlalchemy import text
 
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.summary import describe_entry
 from ringfence.connector.store.checkpoint.entries import (
     KIND,
     newest_checkpoint,
     record_checkpoint,
     why_not_trusted,
 )
+from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.integrity.chain_check import chain_words
 from ringfence.jobs.integrity.checkpoint import progress_file, seal
 from ringfence.jobs.integrity.checkpoint.seal import verify_and_seal
 from ringfence.jobs.integrity.verify import run_verification
@@ -288,3 +291,15 @@ def test_beside_a_writer_no_checkpoint_is_sealed(scored):
         done = seal.verify_and_seal(scored.workspace)
     assert (done.problems, done.sealed) == ((), None)
     assert any("no checkpoint was sealed" in note for note in done.notes)
+
+
+@sqlite
+def test_pages_and_the_trail_say_which_kind_of_verification_passed_last(scored):
+    workspace = scored.workspace
+    queries = ProjectQueries(workspace.store, workspace.project)
+    assert "last verification" not in chain_words(queries, workspace.settings)[1]
+    sealed = verify_and_seal(workspace).sealed
+    sound, sentence = chain_words(queries, workspace.settings)
+    assert sound is True
+    assert f"verified in full up to entry {sealed - 1}." in sentence
+    assert "verified in full up to entry" in describe_entry(entries(workspace)[-1])
