@@ -163,7 +163,8 @@ def try_world(
         "verdict": benefit.verdict, "over_own": own.gain, "over_own_low": own.low,
         "over_own_high": own.high, "over_numbers": benefit.beside(NUMBERS).gain,
         "over_permuted": benefit.beside(PERMUTED).gain, "area": area, "area_low": low,
-        "area_high": high, "covered": float(covered(sets, kinds)), "right": all(right.values()),
+        "area_high": high, "covered": float(covered(sets, kinds)),
+        "right": "yes" if all(right.values()) else "no",
         "wrong": ", ".join(name for name, fine in right.items() if not fine) or None,
         "said": list(trained.graph),
     }  # fmt: skip
@@ -212,7 +213,7 @@ def main() -> None:
         finally:
             embedded.stop(Path(place) / "neo4j")
     keep("planted", rows, given.quick)
-    if not all(row["right"] for row in rows):
+    if any(row["wrong"] for row in rows):
         raise SystemExit(1)
 
 

@@ -240,3 +240,24 @@ def test_init_proposes_the_columns_and_names_what_it_leaves_out(bank, graph, tmp
     path.write_text(text.replace('"note"', '"nothing"'))
     errors = [finding.text for finding in run_doctor(path) if finding.level == "error"]
     assert any("has the column nothing; there are: amount" in message for message in errors)
+
+
+def test_amounts_that_appear_only_later_disturb_no_version_and_serve_the_next_one(
+    bank, make, graph, tmp_path
+):
+    graph.run("MATCH ()-[r:SENT]->() SET r.later = r.amount REMOVE r.amount")
+    workspace, _ = make("project")
+    first = run_training(workspace)
+    card = dict(read_card(workspace.store, workspace.project, first.version).sections[1].rows)
+    (why,) = (why for name, why in card.items() if name.startswith("column left out"))
+    assert "no relationship of the sample has a value" in why
+    bank.grow(20, known=False)  # these have amounts
+    assert run_scoring(workspace).evaluated == 20
+    kept, anew = kept_and_anew(workspace, tmp_path / "first")
+    np.testing.assert_array_equal(kept, anew)
+    assert first.calibration_accuracy < 0.65
+    graph.run("MATCH ()-[r:SENT]->() WHERE r.later IS NOT NULL SET r.amount = r.later")
+    second = run_training(workspace)
+    assert second.calibration_accuracy > 0.8
+    card = read_card(workspace.store, workspace.project, second.version)
+    assert ("column of SENT relationships", "amount, encoded as number") in card.sections[1].rows

@@ -1,0 +1,39 @@
+"""Graphs with known answers (`benchmarks.planted`): init to score without editing, all right."""
+
+import importlib
+
+import pytest
+
+from tests.forms import PUBLISHED_SEED_KEY
+
+planted = importlib.import_module("benchmarks.planted")
+WORLDS = {world.name: world for world in planted.WORLDS}
+AMOUNTS = "amounts of transfers decide"
+
+
+@pytest.fixture
+def try_world(graph, tmp_path, monkeypatch):
+    """Run the product on a planted graph in an empty database."""
+    monkeypatch.setenv("RINGFENCE_NEO4J_PASSWORD", graph.auth[1])
+    monkeypatch.setenv("RINGFENCE_SEED_KEY", PUBLISHED_SEED_KEY)
+
+    def try_(name, accounts):
+        return planted.try_world(graph, graph.auth[0], WORLDS[name], tmp_path, accounts)
+
+    return try_
+
+
+@pytest.mark.slow
+def test_amounts_of_raw_transfers_beat_the_largest_class_without_editing(try_world):
+    row = try_world(AMOUNTS, 500)
+    assert row["wrong"] is None
+    assert row["area_low"] > 0.6
+    assert row["over_own_low"] > 0.05  # own columns are noise: they do as the largest class does
+    assert "helps" in row["said"][0]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", WORLDS)
+def test_choice_graph_check_and_leaks_are_right(try_world, name):
+    row = try_world(name, 1_000)
+    assert row["wrong"] is None
