@@ -9,7 +9,8 @@ runs, an empty list counting as 0, `pooled` all wrong nodes over all listed ones
 run has references of its own; on the graphs trees are trained on the past, the later period is
 halved at random, and one half arrives in runs in the order of time. `unweighted` are references of
 which the rare class gave five times its share, without weights (red control); `weighted` the same
-with them.
+with them. `StratCP` is the selection of the library of that name (0.1.1), where it can be imported;
+it is no dependency, since it asks for jupyter and lifelines: `pip install --no-deps stratcp`.
 """
 
 from __future__ import annotations
@@ -149,6 +150,26 @@ WAYS: dict[str, Choose] = {
     "weighted": by_scope("run", boosted=True, weighted=True),
     "unweighted": by_scope("run", boosted=True),
 }
+
+
+def by_stratcp() -> dict[str, Choose]:
+    """The selection of the library StratCP, where it is installed; all nodes are eligible."""
+    try:
+        from stratcp.selection.single import get_sel_single
+    except ImportError:
+        return {}
+
+    def choose(known: Nodes, new: Nodes, share: float, rng: np.random.Generator) -> Bools:
+        eligible = np.ones(len(known.odds)), np.ones(len(new.odds))
+        chosen, _, _ = get_sel_single(
+            known.odds, known.right.astype(int), new.odds, share, *eligible
+        )
+        return np.isin(np.arange(len(new.odds)), chosen)
+
+    return {"StratCP": choose}
+
+
+WAYS |= by_stratcp()
 
 
 def simulate(name: str, runs: int, seed: int) -> Iterator[dict[str, Any]]:

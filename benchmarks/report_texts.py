@@ -37,6 +37,7 @@ NAMES = (
     "planted",
     "count_columns",
     "training_neighbours",
+    "lists",
     "why",
     "audit_pages",
     "audit_runs",
@@ -68,6 +69,7 @@ TITLES = {
     "drift_typed": "Coverage of real flights on their own graph, day by day",
     "drift_levels": "Other rules for the level: DtACI, conformal PID, forecasts",
     "late_classes": "Classes that come late",
+    "lists": "Lists: promised and realised shares of wrong nodes",
     "verdicts": "Verdicts and alarms where nothing changes, and what they notice",
     "chosen_keys": "What choosing the key of a node is worth",
     "window": "What a living window costs a run",
@@ -254,6 +256,12 @@ NOTES = {
     "kind, by the p-values of their sets, with Hanley and McNeil's 95 % interval. `right`: doctor "
     "has no error, the leak and nothing else is cut, auto took the lowest loss, the verdict is the "
     "known one and no leak is suspected any more, and the AUROC is above a half.",
+    "lists": "Two overlapping classes, 1,000 references and 100 nodes a run, references of its own "
+    "for every run; on real graphs trees of the past, one calibration, runs in the order of time. "
+    "`mean`: of the runs' wrong shares, an empty list as 0, which `per run` promises; `pooled`: "
+    "wrong nodes of all listed nodes, which `per stream` promises; `found`: share of the right "
+    "nodes that are listed. `naive threshold` and `unweighted` are red controls; the set, the "
+    "probability and StratCP's selection (the library, 0.1.1, in the worlds alone) stand beside.",
     "why": "One process, one thread. The second answer about the same node: kernels are compiled, "
     "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
     "neighbour, a relationship type or a column; those of the smallest changes come on top.",
@@ -278,6 +286,11 @@ SHARES = (
 """Columns of shares that are shown in per cent."""
 
 COLUMNS: dict[str, dict[str, str]] = {
+    "lists": {
+        "world": "world", "list": "list", "may_be_wrong": "promised", "way": "way", "runs": "runs",
+        "mean": "mean of runs", "standard_error": "±", "pooled": "pooled", "found": "found",
+        "listed_per_run": "listed per run", "empty_runs": "empty runs",
+    },
     "why": {
         "nodes": "nodes", "network": "network", "neighbours": "neighbours", "columns": "columns",
         "questions": "questions", "warm_cpu_seconds": "CPU s", "warm_seconds": "s on the clock",
@@ -515,6 +528,7 @@ COMMANDS = {
     "drift_levels": "`python -m benchmarks.drift_levels`; with `--flights FOLDER --seed N`, N = 2, "
     "4 to 9, without and with `--early`",
     "late_classes": "`python -m benchmarks.late_classes --flights FOLDER`",
+    "lists": "`python -m benchmarks.lists --flights FOLDER --faers FOLDER`",
     "verdicts": "`python -m benchmarks.verdicts --part PART --lives N` for quiet, modes and power, "
     "`--part alarms`",
     "efficiency": "`python -m benchmarks.efficiency --data FOLDER`",

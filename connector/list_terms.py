@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-THEOREM, MEASURED = "theorem", "measured"
-"""What stands behind the promise of a list."""
+THEOREM, MEASURED, HOPED = "theorem", "measured", "hoped"
+"""What stands behind the promise of a list; *hoped*: no proof, and no measurement of lists."""
+
+
+def weakest(statuses: Iterable[str]) -> str:
+    """Return what stands behind several lists together.
+
+    >>> weakest(["theorem", "hoped", "measured"])
+    'hoped'
+    """
+    found = set(statuses)
+    return next((name for name in (HOPED, MEASURED) if name in found), THEOREM)
 
 
 @dataclass(frozen=True, slots=True)

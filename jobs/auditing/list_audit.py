@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ringfence.connector.list_terms import MEASURED, THEOREM, ListTerms
+from ringfence.connector.list_terms import ListTerms, weakest
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.worklist.list_counts import ListCount, early_runs, list_counts
 from ringfence.connector.store.worklist.listed_nodes import ListedRun, listed_runs
@@ -154,7 +154,6 @@ class _Counted:
         early = sum(known[seq] for seq in waits)
         verdict = "no verdict" if slice_ == "run" else judged.verdict
         facts = [item for run in runs for item in run.lists if item.terms == terms]
-        proved = all(item.status == THEOREM for item in facts)
         words = _describe(terms, len(runs), in_all, of_known, wrong, judged.mean_of_runs, verdict)
         if slice_ == "sample":
             words = f"of the audit sample: {words}"
@@ -176,7 +175,7 @@ class _Counted:
             (wrong + in_all - of_known) / in_all if in_all else 0.0,
             judged.p_value,
             verdict,
-            THEOREM if proved else MEASURED,
+            weakest(item.status for item in facts),
             words,
             early=early,
         )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,10 @@ from ringfence.jobs.auditing.audit import AuditReport, run_audit
 from ringfence.jobs.auditing.list_audit import audit_lists
 from ringfence.jobs.config.load import load
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.audit_store import key_source, open_audit
 from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.python_api.answer import Answer, status_answer, verify_answer, why_answer
 from ringfence.jobs.python_api.frames import (
     explanation_frame,
     models_frame,
@@ -33,11 +36,13 @@ from ringfence.jobs.python_api.frames import (
     with_times,
     worklist_frame,
 )
+from ringfence.jobs.report.write import ReportFiles, run_report
 from ringfence.jobs.setup.migrate import run_migrations
 from ringfence.jobs.views import charts
 from ringfence.jobs.views.charts.model import Figure
-from ringfence.jobs.views.explain import explain
+from ringfence.jobs.views.explain import explain, run_explain
 from ringfence.jobs.views.renderers import plotly
+from ringfence.jobs.views.status import read_status
 from ringfence.jobs.worklist.outcome_table import OUTCOME_COLUMNS, outcome_row
 from ringfence.jobs.worklist.request import filter_of, require_names
 from ringfence.jobs.worklist.table import require_class
@@ -213,6 +218,30 @@ class Project:
             )
         return explanation_frame(explanation)
 
+    def why(self, key: object, *, seconds: float = 30.0) -> Answer:
+        """Say what a node's set rests on: p-values without each neighbour, type and column.
+
+        No step begins after `seconds`.
+        """
+        with open_workspace(self.settings) as workspace:
+            return why_answer(run_explain(workspace, str(key), why=True, seconds=seconds))
+
+    def status(self) -> Answer:
+        """Return the project at a glance, from the audit store alone."""
+        with self._queries() as queries:
+            return status_answer(read_status(queries.store, queries.project))
+
+    def verify(self, *, quick: bool = False) -> Answer:
+        """Compare chain, rows and graph, and derive again what follows; changes nothing."""
+        with open_workspace(self.settings) as workspace:
+            return verify_answer(run_verification(workspace, quick=quick))
+
+    def report(
+        self, folder: str | Path = "ringfence-report", formats: Sequence[str] = ("html",)
+    ) -> ReportFiles:
+        """Write the audit as html, csv, json or parquet to a folder."""
+        return run_report(self.settings, Path(folder), tuple(formats))
+
     def query(self, cypher: str) -> pd.DataFrame:
         """Return the rows of a reading Cypher query; any other is refused."""
         from ringfence.connector.neo4j.reading_query import run_reading_query
@@ -237,6 +266,11 @@ class Project:
         """Return a plotly figure: coverage, cumulative, sizes, classes, groups, thresholds."""
         with self._queries() as queries:
             return draw_figure(queries, name)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of a project."""
+        name, _, rest = repr(self).partition(": ")
+        return f"<p><strong>{escape(name)}</strong>: {escape(rest)}</p>"
 
     def __repr__(self) -> str:
         """Name, runs, and the verdict; a project without a store says so."""

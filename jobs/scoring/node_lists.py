@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ringfence.connector.list_terms import MEASURED, THEOREM, ListFacts, ListTerms
+from ringfence.connector.list_terms import HOPED, MEASURED, THEOREM, ListFacts, ListTerms
 from ringfence.connector.mirror import record_keys_at
 from ringfence.models.conformal.strata import Stratum
 from ringfence.models.hashing import uniforms
@@ -32,6 +32,11 @@ from ringfence.models.selection.registry import scope_named
 if TYPE_CHECKING:
     from ringfence.jobs.scoring.version_on_graph import VersionOnGraph
 
+CONDITIONS = {
+    THEOREM: "proved if new nodes are exchangeable with the calibration nodes",
+    MEASURED: "measured, not proved",
+    HOPED: "neither proved nor measured",
+}
 TIES = "ties of lists"  # purpose of the hashed uniforms that order equal scores
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -114,7 +119,9 @@ def _decide_list(
     wrong_share = float((1 + weight[wrong].sum()) / (1 + weight.sum()))
     needed = references_needed(wrong_share, terms.may_be_wrong)
     listed = int((shares <= terms.may_be_wrong).sum())
-    status = _status(version, scope.is_proved, weighted, wrong_classes[np.unique(classes)].sum())
+    status = _status(
+        version, terms.per, scope.is_proved, weighted, wrong_classes[np.unique(classes)].sum()
+    )
     words = _describe(terms, scope.sentence(terms.may_be_wrong, terms.wrong), status, listed)
     words += describe_shortage(n_wrong, needed, terms.wrong)
     facts = ListFacts(terms, len(classes), n_wrong, wrong_share, needed, listed, status, words)
@@ -174,21 +181,25 @@ def fair_counts(version: VersionOnGraph) -> Floats | None:
     return named if named.sum() > 0 else None
 
 
-def _status(version: VersionOnGraph, is_proved: bool, weights: Floats, wrong_classes: int) -> str:
-    """Whether the promise is proved if new nodes are exchangeable with the references."""
+def _status(
+    version: VersionOnGraph, per: str, is_proved: bool, weights: Floats, wrong_classes: int
+) -> str:
+    """Return what stands behind a promise if new nodes are exchangeable with the references.
+
+    Lists use none of the weights of a rule, a half-life or a shift; nothing of them was measured.
+    """
     frozen = not version.terms.uses_recent_labels
     even = len(np.unique(weights)) <= 1 or (
         version.terms.promise_kind.per_class and wrong_classes == 1
     )
     plain = version.settings.drift_half_life_days is None and version.terms.weights != "shift"
     rule = not version.terms.rule_kind.weighs_nodes
-    return THEOREM if is_proved and frozen and even and plain and rule else MEASURED
+    if not (plain and rule):
+        return HOPED
+    if is_proved and frozen and even:
+        return THEOREM
+    return MEASURED if per == "run" else HOPED
 
 
 def _describe(terms: ListTerms, promise: str, status: str, listed: int) -> str:
-    condition = (
-        "proved if new nodes are exchangeable with the calibration nodes"
-        if status == THEOREM
-        else "measured, not proved"
-    )
-    return f"list {terms.name}: {listed:,} nodes; {promise} ({condition})"
+    return f"list {terms.name}: {listed:,} nodes; {promise} ({CONDITIONS[status]})"

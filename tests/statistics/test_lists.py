@@ -112,3 +112,30 @@ def test_of_calibrations_few_list_more_wrong_nodes_in_the_long_run_than_promised
         on = PER_STREAM.shares(found, len(grid.score), 0.2) <= 0.2
         broken += bool(on.any()) and share_above[::100][np.flatnonzero(on)[-1]] > 0.2
     assert broken / LIVES <= 1 - CONFIDENCE
+
+
+THREE_WRONG, SHARES_OF_THREE = np.array([True, True, False]), np.array([0.84, 0.10, 0.06])
+
+
+def three_classes(rng, n, shares):
+    classes = rng.choice(3, size=n, p=shares)
+    return classes, rng.normal(size=n) + np.array([0.0, 1.2, 2.5])[classes]
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
+def test_several_wrong_classes_of_a_calibration_by_class_keep_the_promise(share):
+    """References with three and five times as many nodes of the rare classes, weighted."""
+    rng, shares = np.random.default_rng(1), []
+    taken = SHARES_OF_THREE * (1, 3, 5)
+    for _ in range(LIVES):
+        classes, scores = three_classes(rng, 1000, taken / taken.sum())
+        new_classes, new = three_classes(rng, 100, SHARES_OF_THREE)
+        weight = fair_weights(classes, THREE_WRONG, SHARES_OF_THREE * 10_000)
+        nodes = ScoredNodes(scores, rng.random(1000))
+        references = References(nodes, THREE_WRONG[classes], weight)
+        arriving = ScoredNodes(new, rng.random(100))
+        found = rank_among(references, arriving, one_stratum(1000, 100))
+        on = PER_RUN.shares(found, 100, share) <= share
+        shares.append((on & THREE_WRONG[new_classes]).sum() / max(on.sum(), 1))
+    assert np.mean(shares) <= share + 3 * np.std(shares) / np.sqrt(LIVES)
+    assert np.mean(shares) > 0.3 * share  # the bound says something

@@ -35,6 +35,7 @@ class Life:
     seed: int
     known: object
     sample: int = 0
+    kind: str = "window"
     covered: list = field(default_factory=list)
     false: list = field(default_factory=list)
     listed: list = field(default_factory=list)
@@ -81,7 +82,7 @@ class Life:
         for seq in range(1, RUNS + 1):
             chosen = choose_calibration(
                 base, self.record(seq), self.runs(seq), CLASSES,
-                kind=calibration_set_named("window"), window_nodes=WINDOW, promised=(),
+                kind=calibration_set_named(self.kind), window_nodes=WINDOW, promised=(),
                 eligible=Eligibility("a", 1), usual=self.usual,
             )  # fmt: skip
             self.joined.update(dict.fromkeys((n.node_key for n in chosen.joining), seq))
@@ -134,8 +135,8 @@ def listed_and_sample(life, rows):
     return np.where(life.on_list[rows] | life.sampled[rows], 1, NEVER)
 
 
-def lives(known, sample=0):
-    return [Life(seed, known, sample) for seed in range(LIVES)]
+def lives(known, sample=0, kind="window"):
+    return [Life(seed, known, sample, kind) for seed in range(LIVES)]
 
 
 def later(these):
@@ -152,6 +153,12 @@ def later(these):
 @pytest.mark.parametrize("known", [only_listed, listed_first, all_alike, mules_first])
 def test_coverage_and_lists_keep_their_promise_whatever_becomes_known_of_the_listed(known):
     covered, error, share, share_error = later(lives(known))
+    assert abs(covered - (1 - ALPHA)) < 4 * error + 0.01, (covered, error)
+    assert share < SHARE + 4 * share_error + 0.01, (share, share_error)
+
+
+def test_lists_by_a_growing_calibration_set_keep_their_promise():
+    covered, error, share, share_error = later(lives(all_alike, kind="growing"))
     assert abs(covered - (1 - ALPHA)) < 4 * error + 0.01, (covered, error)
     assert share < SHARE + 4 * share_error + 0.01, (share, share_error)
 
