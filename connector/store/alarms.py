@@ -11,6 +11,16 @@ from sqlalchemy import Connection, insert, select, update
 from ringfence.connector.alarm_records import AlarmEvent, AlarmState
 from ringfence.connector.records import Run, StoredCoverage
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.basis.alarm_states import (
+    KINDS,
+    require_alarm_states,
+    require_newest_states,
+)
+from ringfence.connector.store.audit_chain.basis.coverage_rows import (
+    AUDITED,
+    require_coverage_rows,
+)
+from ringfence.connector.store.audit_chain.sealed_entries import require_sealed
 from ringfence.connector.store.chain import next_number
 from ringfence.connector.store.coverage import unseen_classes
 from ringfence.connector.store.engine import Store
@@ -95,12 +105,16 @@ Check = Callable[[AlarmFacts, Mapping[str, AlarmState]], Sequence[CheckedAlarm]]
 def record_check(writer: Writer, check: Check) -> tuple[AlarmState, ...]:
     """Read facts, apply `check` to them, and write states and events, in one transaction.
 
-    Return the state of every rule, also of those that this check left as they were.
+    Return the state of every rule, also of those that this check left as they were. The states
+    before and the coverage rows that rules judge are compared with their seals.
     """
     project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
+        sealed = require_sealed(connection, project, writer.key, (*KINDS, AUDITED))
         before = _states(connection, project)
+        require_alarm_states(sealed, before)
+        require_coverage_rows(connection, project, sealed)
         checked = check(_facts(connection, project, now), before)
         return _record(connection, writer, now, before, checked)
 
@@ -110,11 +124,14 @@ def record_states(
 ) -> tuple[AlarmState, ...]:
     """Write the states that `check` returns for the time and the states before, without facts.
 
-    It is for a rule about damaged rows, from which facts can't be read.
+    It is for a rule about damaged rows, from which facts can't be read, and about a chain that may
+    be broken: the states before are compared with the newest entry about them alone.
     """
+    project = writer.lease.project
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        before = _states(connection, writer.lease.project)
+        before = _states(connection, project)
+        require_newest_states(connection, project, writer.key, before)
         return _record(connection, writer, now, before, check(now, before))
 
 

@@ -24,6 +24,9 @@ from ringfence.connector.store.rows import (
 from ringfence.connector.store.tables import audit_mark, coverage
 from ringfence.connector.store.writer import Writer
 
+NO_MARK: JsonObject = {"labels_ns": None, "grouped_seq": 0, "advice": None}
+"""What the chain would have of the mark before an audit has moved it."""
+
 ROWS_PER_DELETE = 100  # each adds three conditions to one statement
 
 Id = tuple[int, str, str, float]
@@ -96,25 +99,42 @@ def mark_of(store: Store, project: str) -> AuditMark | None:
 
 def set_mark(
     writer: Writer,
+    before: AuditMark | None,
     *,
     labels_ns: int | None = None,
     grouped_seq: int | None = None,
     advice: Mapping[str, Any] | None = None,
-) -> None:
-    """Move the given parts of the mark, in a transaction of their own."""
-    given = {
-        "labels_ns": labels_ns,
-        "grouped_seq": grouped_seq,
-        "advice": None if advice is None else dumps(advice),
-    }
-    moved = {name: value for name, value in given.items() if value is not None}
+) -> AuditMark:
+    """Move the given parts of the mark, in a transaction of their own; return it.
+
+    The other parts stay as in `before`, whatever the row says by now: what is sealed is what the
+    caller compared with the chain.
+    """
     with writer.store.transaction() as connection:
         now = writer.begin(connection)
-        _set_mark(connection, writer.lease.project, {"audited_ns": now, **moved})
+        left = before or AuditMark(now, None, 0, None)
+        mark = AuditMark(
+            now,
+            left.labels_ns if labels_ns is None else labels_ns,
+            left.grouped_seq if grouped_seq is None else grouped_seq,
+            left.advice if advice is None else advice,
+        )
+        _set_mark(connection, writer.lease.project, _mark_columns(mark))
         if grouped_seq is not None:
             seal_groups(connection, writer, grouped_seq)
         facts = mark_facts(_mark(connection, writer.lease.project))
         chain.append(connection, writer.lease.project, writer.key, "marked", facts)
+    return mark
+
+
+def _mark_columns(mark: AuditMark) -> ColumnValues:
+    advice = None if mark.advice is None else dumps(mark.advice)
+    return {
+        "audited_ns": mark.audited_ns,
+        "labels_ns": mark.labels_ns,
+        "grouped_seq": mark.grouped_seq,
+        "advice": advice,
+    }
 
 
 def mark_facts(row: Any) -> JsonObject:

@@ -14,6 +14,7 @@ from typing import Any
 
 from ringfence.connector.neo4j.arrivals import MIN_EDGES, MIN_NODES, read_arrivals
 from ringfence.connector.neo4j.read.watermark import count_nodes, count_relationships
+from ringfence.connector.records import AuditMark
 from ringfence.connector.store import coverage
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.connector.store.writer import Writer
@@ -73,15 +74,14 @@ def form_advice(workspace: Workspace) -> RuleAdvice:
     return RuleAdvice(nodes, *measured, words, in_force, next_step)
 
 
-def advise_now_and_then(workspace: Workspace, writer: Writer) -> None:
+def advise_now_and_then(workspace: Workspace, writer: Writer, mark: AuditMark | None) -> None:
     """Form an opinion where there is none yet or the graph has grown by a tenth since."""
-    mark = coverage.mark_of(workspace.store, workspace.project)
     nodes = count_nodes(workspace.graph, workspace.mapping)
     if mark is not None and mark.advice and nodes < GROWTH * mark.advice["nodes"]:
         return
     advice = form_advice(workspace)
     if advice.rule != "not asked" or advice.nodes >= MIN_NODES:
-        coverage.set_mark(writer, advice=asdict(advice))
+        coverage.set_mark(writer, mark, advice=asdict(advice))
 
 
 def what_to_do(supported: str, in_force: str) -> str:

@@ -17,9 +17,10 @@ from ringfence.connector.neo4j.groups import node_groups
 from ringfence.connector.neo4j.read import watermark
 from ringfence.connector.neo4j.write import coverage_audits
 from ringfence.connector.progress import Progress, no_progress
-from ringfence.connector.records import CoverageRow, KnownClass, NodeGroup
+from ringfence.connector.records import AuditMark, CoverageRow, KnownClass, NodeGroup
 from ringfence.connector.store import coverage, labels, predictions, runs
 from ringfence.connector.store.alarms import CoverageDecline
+from ringfence.connector.store.audit_chain.basis.mark import mark_on_record
 from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
 from ringfence.connector.store.calibration.joined import run_counts
@@ -46,6 +47,7 @@ from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.holdout import calibrating_share
 from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
@@ -95,9 +97,10 @@ def run_audit(workspace: Workspace, progress: Progress = no_progress) -> AuditRe
         require_sound_record(writer)
         _require_mapping(workspace)
         note_step("recover")
-        new, changed = _record_classes(workspace, writer, progress)
+        mark = _read_mark(workspace, writer)
+        new, changed, mark = _record_classes(workspace, writer, mark, progress)
         corrected = correct_all(workspace, writer)
-        _record_new_groups(workspace, writer, progress)
+        mark = _record_new_groups(workspace, writer, mark, progress)
         fault_points.reach("labels read")
         note_step("read classes")
         declines: list[CoverageDecline] = []
@@ -111,10 +114,16 @@ def run_audit(workspace: Workspace, progress: Progress = no_progress) -> AuditRe
         coverage_audits.write_coverage(workspace.graph, writer.lease, stored)
         fault_points.reach("coverage in graph")
         note_step("write coverage")
-        advise_now_and_then(workspace, writer)
+        advise_now_and_then(workspace, writer, mark)
         alarms = raise_alarms(writer, workspace.settings, declines)
         note_step("alarms")
     return AuditReport(new, changed, corrected, tuple(rows), alarms)
+
+
+def _read_mark(workspace: Workspace, writer: Writer) -> AuditMark | None:
+    """Read once how far audits have come, as the chain has it."""
+    with workspace.store.at_one_moment() as store, store.reading() as connection:
+        return mark_on_record(connection, workspace.project, writer.key)
 
 
 def _require_mapping(workspace: Workspace) -> None:
@@ -184,6 +193,7 @@ def count_on_record(
         active = active_version(connection, project)
         if active is not None:
             basis.require_model(active)
+        basis.require_coverage()
         rows = count_coverage(store, workspace.settings, declines=declines)
         basis.require_predictions(coverage.changed_runs(store, project, rows), counted=True)
         if any(row.slice == "group" for row in rows):
@@ -235,13 +245,26 @@ Blocks = Iterator[tuple[list[OpenPrediction], dict[str, NodeClass]]]
 """Predictions, and the classes of the nodes that have some of their keys now, by typed key."""
 
 
-def _record_classes(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[int, int]:
-    """Write the classes that became known or changed since; return how many of each."""
+def _record_classes(
+    workspace: Workspace, writer: Writer, mark: AuditMark | None, progress: Progress
+) -> tuple[int, int, AuditMark | None]:
+    """Write the classes that became known or changed since; return how many of each, and the mark.
+
+    Args:
+        workspace: an open project.
+        writer: of the session.
+        mark: how far audits had come.
+        progress: hears how many predictions were asked about.
+    """
     classes = class_names(workspace.store, workspace.project)
     labelled_at = workspace.settings.graph.labelled_at
-    blocks = _ask_by_key(workspace) if labelled_at is None else _ask_since(workspace, labelled_at)
+    blocks = (
+        _ask_by_key(workspace) if labelled_at is None else _ask_since(workspace, mark, labelled_at)
+    )
     unseen = workspace.settings.engine.unseen_transaction_seconds
-    mark = None if labelled_at is None else watermark.horizon(workspace.graph, unseen).watermark_ns
+    now_ns = (
+        None if labelled_at is None else watermark.horizon(workspace.graph, unseen).watermark_ns
+    )
     new = changed = asked = 0
     for block, nodes in blocks:
         known = _classes_of(workspace, block, nodes)
@@ -255,9 +278,9 @@ def _record_classes(workspace: Workspace, writer: Writer, progress: Progress) ->
         changed += sum(evaluated.label is not None for evaluated in news)
         asked += len(block)
         progress("predictions asked about", asked, 0)
-    if mark is not None:
-        coverage.set_mark(writer, labels_ns=mark)
-    return new, changed
+    if now_ns is not None:
+        mark = coverage.set_mark(writer, mark, labels_ns=now_ns)
+    return new, changed, mark
 
 
 def _classes_of(
@@ -306,9 +329,8 @@ def _ask_by_key(workspace: Workspace) -> Blocks:
         yield block, known_classes(workspace.graph, workspace.mapping, workspace.project, keys)
 
 
-def _ask_since(workspace: Workspace, labelled_at: str) -> Blocks:
+def _ask_since(workspace: Workspace, mark: AuditMark | None, labelled_at: str) -> Blocks:
     """Read the classes set since the last audit, going back by the overlap."""
-    mark = coverage.mark_of(workspace.store, workspace.project)
     since = 0 if mark is None or mark.labels_ns is None else mark.labels_ns
     engine = workspace.settings.engine
     since = max(0, since - int(engine.overlap_seconds * NANOSECONDS))
@@ -323,14 +345,23 @@ def _ask_since(workspace: Workspace, labelled_at: str) -> Blocks:
         yield labels.predictions_of(workspace.store, workspace.project, list(known)), known
 
 
-def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress) -> None:
-    """Write the groups of the nodes that were evaluated since the last audit.
+def _bands_on_record(workspace: Workspace, seq: int, rows: int) -> Iterator[list[tuple[str, str]]]:
+    """Yield keys and bands of a run's nodes from a snapshot in which they are compared."""
+    with on_record(workspace) as (held, basis):
+        basis.require_runs()
+        basis.require_predictions({seq}, counted=True)
+        yield from predictions.payload_bands(held.store, held.project, seq, rows)
+
+
+def _record_new_groups(
+    workspace: Workspace, writer: Writer, mark: AuditMark | None, progress: Progress
+) -> AuditMark | None:
+    """Write the groups of the nodes that were evaluated since the last audit; return the mark.
 
     A group with a promise is the one that the node was evaluated in: its band is on record, even if
     the graph has changed since.
     """
     names = workspace.settings.audit.groups
-    mark = coverage.mark_of(workspace.store, workspace.project)
     rows, done = workspace.settings.engine.read_rows, 0
     for seq in runs.applied_after(
         workspace.store, workspace.project, mark.grouped_seq if mark else 0
@@ -338,8 +369,7 @@ def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress)
         run = runs.one_run(workspace.store, workspace.project, seq)
         promised = _group_of(run.promise, run.options)
         asked = [name for name in names if name != promised]
-        blocks = predictions.payload_bands(workspace.store, workspace.project, seq, rows)
-        for block in blocks if asked or promised else ():
+        for block in _bands_on_record(workspace, seq, rows) if asked or promised else ():
             keys = [key for key, _ in block]
             groups = node_groups(workspace.graph, workspace.mapping, asked, keys) if asked else []
             groups += [
@@ -350,4 +380,5 @@ def _record_new_groups(workspace: Workspace, writer: Writer, progress: Progress)
             record_groups(writer, keys, groups)
             done += len(keys)
             progress("groups", done, 0)
-        coverage.set_mark(writer, grouped_seq=seq)
+        mark = coverage.set_mark(writer, mark, grouped_seq=seq)
+    return mark

@@ -17,6 +17,7 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.integrity.graph_check import ProjectionDifference, find_differences
 from ringfence.jobs.integrity.mirror_change import MirrorChange, compare_mirrors
 from ringfence.jobs.project.graph_read import load_graph, read_graph, save_graph
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.session import Session, lease_session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all, find_all
@@ -92,13 +93,19 @@ def _compare_stores(
 def _repair(
     workspace: Workspace, writer: Writer, differences: Sequence[ProjectionDifference]
 ) -> None:
-    _restore_runs(workspace, writer)
+    with on_record(workspace) as (held, basis):
+        basis.require_runs()
+        _restore_runs(held, writer)
     for seq, group in groupby(differences, key=lambda difference: difference.seq):
         by_kind: dict[str, list[str]] = {}
         for difference in group:
             by_kind.setdefault(difference.kind, []).append(difference.node_key)
         damaged = [*by_kind.get("not projected", []), *by_kind.get("set differs", [])]
-        _project_again(workspace, writer, seq, damaged)
+        if damaged:
+            with on_record(workspace) as (held, basis):
+                basis.require_runs()
+                basis.require_predictions({seq})
+                _project_again(held, writer, seq, damaged)
         if orphaned := by_kind.get("stray"):
             keys = [key.removesuffix(ON_ANOTHER_NODE) for key in orphaned]
             prediction_sets.remove_orphaned(workspace.graph, writer.lease, keys)
@@ -115,8 +122,6 @@ def _restore_runs(workspace: Workspace, writer: Writer) -> None:
 
 
 def _project_again(workspace: Workspace, writer: Writer, seq: int, keys: Sequence[str]) -> None:
-    if not keys:
-        return
     run = runs.one_run(workspace.store, workspace.project, seq)
     classes = json.loads(manifest_of(workspace.store, workspace.project, run.model))["classes"]
     prediction_sets.write_run(workspace.graph, writer.lease, run, classes)

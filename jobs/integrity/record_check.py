@@ -17,7 +17,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from ringfence.connector.records import NAMED_SLICES, NoticedLabel, Prediction
+from ringfence.connector.records import NoticedLabel, Prediction
+from ringfence.connector.store.audit_chain.basis.coverage_rows import find_coverage_differences
 from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader, Row
 from ringfence.connector.store.audit_chain.run_comparison import changed_run_columns
 from ringfence.connector.store.groups import groups_digest, groups_of_run
@@ -44,9 +45,6 @@ from ringfence.jobs.integrity.structure.schema_check import find_schema_edits
 from ringfence.jobs.integrity.worklist_check import find_mark_edits
 
 FIRING = "firing"
-COVERAGE_DEFAULTS: Mapping[str, Any] = {
-    "first_alpha": True, "own_promise": False, "mean_size_naive": None,
-}  # fmt: skip
 
 
 def find_edits(
@@ -226,33 +224,8 @@ def _role_count_edits(version: str, model: Row, members: Iterable[Any]) -> Itera
 
 
 def _coverage_edits(record: AuditRecord) -> Iterator[str]:
-    recorded: dict[tuple[Any, ...], tuple[Row, bool]] = {}
-    for body in record.bodies("audited"):
-        for row in body["coverage"]:
-            recorded[_coverage_id(row)] = COVERAGE_DEFAULTS | row, "gone" in body
-        for seq, slice_, name, *alpha in body.get("gone", ()):
-            for id_ in [row_id for row_id in recorded if row_id[:3] == (seq, slice_, name)]:
-                if not alpha or id_[3] == alpha[0]:  # older entries: a run had one alpha
-                    recorded.pop(id_)
-    stored = {_coverage_id(row): row for row in record.coverage}
-    for id_ in sorted({*recorded, *stored}):
-        seq, slice_, name, alpha_ = id_
-        named = f" {name!r}" if name else ""
-        first = record.run_columns.get(seq, {}).get("alpha") == alpha_
-        at = "" if first else f" at alpha {alpha_:g}"
-        where = f"coverage of run {seq}, {slice_}{named}{at}"
-        if id_ not in recorded:
-            yield f"{where}: the row was never recorded by an audit"
-        elif id_ not in stored:
-            # older versions sealed no removal of rows that move on to a model's last run
-            if recorded[id_][1] or slice_ not in NAMED_SLICES:
-                yield f"{where}: the row is gone"
-        elif changed := [n for n, value in recorded[id_][0].items() if stored[id_][n] != value]:
-            yield f"{where}: {', '.join(changed)} changed after the audit"
-
-
-def _coverage_id(row: Row) -> tuple[int, str, str, float]:
-    return row["seq"], row["slice"], row["name"], row["alpha"]
+    alphas = {seq: row["alpha"] for seq, row in record.run_columns.items()}
+    yield from find_coverage_differences(record.bodies("audited"), record.coverage, alphas)
 
 
 def _label_edits(reader: RecordReader, record: AuditRecord) -> Iterator[str]:

@@ -36,6 +36,7 @@ from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.promise import describe_changes, terms_in_force
 from ringfence.jobs.project.promise_check import require_calibration
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.session import Session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
@@ -153,6 +154,9 @@ def _take_into_use(
     manifest = require_usable(workspace, session, version)
     before = json.loads(manifest_of(workspace.store, workspace.project, active.version))
     corrected = correct_all(workspace, session.writer, version)
+    with on_record(workspace) as (_, basis):
+        basis.require_labels()
+        basis.require_shadow_counts(version)
     fault_points.reach("before promotion")
     done: Activation = record_activation(session.writer, version, how, reason)
     fault_points.reach("promoted")

@@ -13,6 +13,8 @@ from ringfence.connector.store.engine import Store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.times import format_time
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.project.sealed_basis import on_record
+from ringfence.jobs.project.workspace import Workspace
 
 BEGAN_KEY = "began_ns"
 """Under which a manifest has when its training began, by the audit store's clock."""
@@ -27,6 +29,15 @@ class Need:
 
     due: bool
     words: str
+
+
+def need_on_record(workspace: Workspace) -> Need:
+    """Say whether a training is due, by alarms, classes and models that are as they were sealed."""
+    with on_record(workspace) as (held, basis):
+        basis.require_runs()
+        basis.require_labels()
+        basis.require_alarms()
+        return retraining_need(held.store, held.settings)
 
 
 def retraining_need(store: Store, settings: Settings) -> Need:

@@ -14,6 +14,7 @@ from ringfence.connector.records import Run
 from ringfence.connector.store import predictions, runs
 from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.telemetry.stopwatch import Stopwatch
 
@@ -22,10 +23,14 @@ def recover(workspace: Workspace, writer: Writer, progress: Progress) -> tuple[i
     """Finish the runs that a crash left decided but not applied: replay, never compute again.
 
     The graph has grown since; a set computed now would be a second evaluation of the same node.
+    What is replayed is read from the snapshot in which it was compared with its seal.
     """
     unfinished = runs.undone(workspace.store, workspace.project)
     for seq in unfinished:
-        apply(workspace, writer, seq, progress, Stopwatch())
+        with on_record(workspace) as (held, basis):
+            basis.require_runs()
+            basis.require_predictions({seq})
+            apply(held, writer, seq, progress, Stopwatch())
     return tuple(unfinished)
 
 

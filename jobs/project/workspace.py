@@ -21,10 +21,10 @@ from ringfence.connector.neo4j.migrate import require_graph
 from ringfence.connector.neo4j.read.reader import GraphReader
 from ringfence.connector.progress import Progress
 from ringfence.connector.store.audit_chain.actor import describe_actor
+from ringfence.connector.store.audit_chain.basis.first_sightings import FirstSightings
 from ringfence.connector.store.audit_chain.keys import KeySource, current_key, settle_next_key
 from ringfence.connector.store.audit_chain.signature import SigningKeys, recorded_key
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.first_seen import find_first_seen
 from ringfence.connector.store.lease import Lease, acquire, release, renew
 from ringfence.connector.store.migrate import require_sql
 from ringfence.connector.store.writer import Writer
@@ -89,7 +89,7 @@ class Workspace:
             progress,
             check_nodes=engine.check_nodes,
             unseen_seconds=engine.unseen_transaction_seconds,
-            first_seen=lambda keys: find_first_seen(self.store, self.project, keys),
+            first_seen=FirstSightings(self.store, self.project, self.key_source),
             writer=describe_actor(),
         )
 

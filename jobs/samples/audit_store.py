@@ -13,6 +13,7 @@ import numpy as np
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.list_terms import ListFacts
 from ringfence.connector.records import (
+    AuditMark,
     KnownClass,
     Member,
     NodeGroup,
@@ -103,6 +104,7 @@ def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
         rng = np.random.default_rng(plan.seed)
         monitor = ExchangeabilityMonitor.start()
         per_class = promise_named(plan.promise).per_class
+        mark: AuditMark | None = None
         for number in range(1, plan.runs + 1):
             late_ns = int((plan.runs - number) * plan.days_apart * DAY_NS)
             writer = replace(writer, late_ns=late_ns)
@@ -121,12 +123,12 @@ def fill_store(store: Store, settings: Settings, plan: Plan) -> None:
                 _record_labels(writer, plan, sets, truth, facts, rng)
             if settings.audit.groups:
                 _record_groups(writer, plan, sets, settings.audit.groups, rng)
-                coverage.set_mark(writer, grouped_seq=seq)
+                mark = coverage.set_mark(writer, mark, grouped_seq=seq)
         declines: list[CoverageDecline] = []
         coverage.record_coverage(writer, count_coverage(store, settings, declines=declines))
         advice = "The node-exchangeable rule (NodeEx) is the better supported one.\n- node: degrees"
         body = {"nodes": 9_000, "rule": "node", "node_p": 0.4, "edge_p": 0.001, "words": advice}
-        coverage.set_mark(writer, grouped_seq=plan.runs, advice=body)
+        coverage.set_mark(writer, mark, grouped_seq=plan.runs, advice=body)
         raise_alarms(writer, settings, declines)
     finally:
         release(store, held)

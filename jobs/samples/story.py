@@ -21,7 +21,7 @@ from ringfence.jobs.auditing.audit import AuditReport, run_audit
 from ringfence.jobs.integrity.verify import Verification, run_verification
 from ringfence.jobs.lifecycle.comparison import HoldoutReport
 from ringfence.jobs.lifecycle.promotion import PromotionReport, run_promotion, run_rollback
-from ringfence.jobs.lifecycle.retrain_need import retraining_need
+from ringfence.jobs.lifecycle.retrain_need import need_on_record
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.accounts import Batch, batches
@@ -223,7 +223,7 @@ class _Story:
 
     def retrain(self, audit: AuditReport) -> RetrainReport:
         """Do what the scheduled job does: check whether a training is due, and why, and train."""
-        need = retraining_need(self.workspace.store, self.workspace.settings)
+        need = need_on_record(self.workspace)
         firing = tuple(alarm for alarm in audit.alarms if alarm.state == "firing")
         self.view.alarmed(firing, need.words)
         why = need.words if need.due else "a person asked for it"

@@ -104,10 +104,10 @@ def report(workspace: Workspace, progress: Progress) -> Ended:
 def retrain(workspace: Workspace, progress: Progress) -> Ended:
     """Train a new version in a process of its own, if one is due by the configuration."""
     from ringfence.connector.extras import require_extra
-    from ringfence.jobs.lifecycle.retrain_need import retraining_need
+    from ringfence.jobs.lifecycle.retrain_need import need_on_record
     from ringfence.jobs.schedule.child import run_in_child
 
-    need = retraining_need(workspace.store, workspace.settings)
+    need = need_on_record(workspace)
     if not need.due:
         return Ended("done", f"no training: {need.words}")
     require_extra("train", "to train a model")

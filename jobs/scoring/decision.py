@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from ringfence.connector.keys import record_key
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.reader import SyncResult
-from ringfence.connector.store.audit_chain.basis_check import Basis
-from ringfence.connector.store.audit_chain.keys import current_key
 from ringfence.connector.store.calibration.run_basis import MonitorInput, RunBasis
 from ringfence.connector.store.runs import Decision
 from ringfence.jobs.config.conformal import terms_of
@@ -23,6 +21,7 @@ from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.promise import terms_in_force
 from ringfence.jobs.project.promise_check import calibration_warnings
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.calibration.calibration_set import describe_calibration_set
 from ringfence.jobs.scoring.calibration.settled_notes import describe_late_classes, with_settled
@@ -53,7 +52,7 @@ from ringfence.jobs.scoring.sample_draw import draw_sample
 from ringfence.jobs.scoring.shift import describe_shift
 from ringfence.jobs.scoring.version_on_graph import (
     VersionOnGraph,
-    calibrate_version,
+    calibrate_on_record,
     require_runnable,
 )
 from ringfence.jobs.telemetry.stopwatch import Stopwatch
@@ -98,16 +97,8 @@ def _calibrate_on_record(
     workspace: Workspace, model: SavedModel, mirror: Mirror, graph: InferenceGraph
 ) -> tuple[VersionOnGraph, MonitorStep]:
     """Calibrate from one snapshot of SQL, in which all that is read is compared with its seal."""
-    with workspace.store.at_one_moment() as store, store.reading() as connection:
-        key = current_key(connection, workspace.project, workspace.key_source)
-        basis = Basis(connection, workspace.project, key)
-        basis.require_runs()
-        basis.require_labels()
-        basis.require_model(model.version)
-        version = calibrate_version(replace(workspace, store=store), model, mirror, graph=graph)
-        calibration = version.calibration
-        joining = {node.evaluated_in for node in calibration.joining}
-        basis.require_predictions({*calibration.answered, *joining})
+    with on_record(workspace) as (held, basis):
+        version = calibrate_on_record(held, basis, model, mirror, graph=graph)
         step = plan_monitoring(version)
     return replace(version, workspace=workspace), step
 

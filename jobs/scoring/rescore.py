@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,18 +11,20 @@ from ringfence.connector.errors import ConfigError, GraphError
 from ringfence.connector.keys import typed_candidates
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.progress import Progress, no_progress
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.rescores import record_rescores
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.graph_read import read_graph, save_graph
 from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
 from ringfence.jobs.scoring.node_evaluation import evaluate_nodes, prediction_table
 from ringfence.jobs.scoring.version_on_graph import (
-    calibrate_version,
+    calibrate_on_record,
     require_active_network,
     require_runnable,
 )
@@ -59,6 +61,7 @@ def run_rescoring(
             next_step='ringfence rescore KEY --reason "the customer appealed"',
         )
     with write_session(workspace, progress, require_active_network) as session:
+        require_sound_record(session.writer)
         recorded = active_manifest(workspace.store, workspace.project)
         require_mapping(workspace.mapping, recorded)
         model = model_files.load_model(workspace.models, recorded)
@@ -67,7 +70,9 @@ def run_rescoring(
         mark_evaluated(workspace, mirror, session.writer)
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
         require_runnable(workspace, model, mirror)
-        calibrated = calibrate_version(workspace, model, mirror)
+        with on_record(workspace) as (held, basis):
+            version = calibrate_on_record(held, basis, model, mirror)
+        calibrated = replace(version, workspace=workspace)
         evaluation = evaluate_nodes(calibrated, rows)
         later = prediction_table(calibrated, rows, evaluation).records()
         alpha = workspace.settings.conformal.first_alpha

@@ -10,7 +10,7 @@ whose class becomes known here may help to choose the candidate, so they will ne
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import describe_error
@@ -24,10 +24,11 @@ from ringfence.connector.store.writer import Writer
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.mapping_digest import require_mapping
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.due import DueNodes
 from ringfence.jobs.scoring.node_evaluation import evaluate_nodes, prediction_table
-from ringfence.jobs.scoring.version_on_graph import calibrate_version, require_runnable
+from ringfence.jobs.scoring.version_on_graph import calibrate_on_record, require_runnable
 
 LOG = logging.getLogger(__name__)
 
@@ -74,14 +75,18 @@ def _evaluate(
     require_mapping(workspace.mapping, recorded)
     model = model_files.load_model(workspace.models, recorded)
     require_runnable(workspace, model, mirror)
-    candidate = calibrate_version(
-        workspace,
-        model,
-        mirror,
-        at_alpha=True,
-        consulted=shadowed_runs(workspace.store, workspace.project, version),
-        tables=workspace.shadow_tables,
-    )
+    with on_record(workspace) as (held, basis):
+        calibrated = calibrate_on_record(
+            held,
+            basis,
+            model,
+            mirror,
+            at_alpha=True,
+            consulted=shadowed_runs(held.store, held.project, version),
+            tables=workspace.shadow_tables,
+        )
+        basis.require_shadow_counts(version)
+    candidate = replace(calibrated, workspace=workspace)
     evaluation = evaluate_nodes(candidate, due.rows)
     engine_of(workspace.settings.engine).close_tables(candidate.tables, model, mirror)
     sets = prediction_table(candidate, due.rows, evaluation)

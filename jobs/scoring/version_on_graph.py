@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.mirror import Mirror
 from ringfence.connector.records import Member
+from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.config.conformal import terms_of
@@ -151,6 +153,31 @@ def calibrate_version(
         None if at_alpha else levels_of_run(workspace, model, terms, calibration),
         workspace.tables if tables is None else tables,
     )
+
+
+def calibrate_on_record(
+    held: Workspace, basis: Basis, model: SavedModel, mirror: Mirror, **options: Any
+) -> VersionOnGraph:
+    """Return a version calibrated from a snapshot of SQL, whose rows are compared with their seals.
+
+    A difference raises `StoreError` before anything rests on it.
+
+    Args:
+        held: the project reading from the snapshot, as `on_record` yields it.
+        basis: of the same snapshot.
+        model: the version.
+        mirror: the graph.
+        options: those of `calibrate_version`.
+    """
+    basis.require_runs()
+    basis.require_labels()
+    basis.require_model(model.version)
+    basis.require_consulted()
+    version = calibrate_version(held, model, mirror, **options)
+    calibration = version.calibration
+    joining = {node.evaluated_in for node in calibration.joining}
+    basis.require_predictions({*calibration.answered, *joining})
+    return version
 
 
 def require_active_network(workspace: Workspace) -> None:

@@ -28,6 +28,7 @@ from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import WARM_START_KEY, ancestors_of, learnt_by, runs_consulted
 from ringfence.jobs.project.column_encoders import network_weights, typed_network
 from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split, train_instead
 from ringfence.models.trees.blend import without_trees
@@ -76,7 +77,12 @@ def plan_warm_start(
     if model.classes != split.classes:
         return WarmStart(None, f"version {model.version} knows other classes"), split
     versions = [model.version, *ancestors_of(model.manifest)]
-    learnt = learnt_by(workspace.store, workspace.project, versions)
+    with on_record(workspace) as (held, basis):
+        for version in versions:
+            basis.require_model(version)
+        basis.require_consulted()
+        learnt = learnt_by(held.store, held.project, versions)
+        consulted = runs_consulted(held.store, held.project, versions)
     apart = np.concatenate([split.calibration, split.holdout])
     trained_on = sum(key in learnt for key in record_keys_at(mirror, apart))
     if trained_on:
@@ -85,7 +91,6 @@ def plan_warm_start(
             f"version {model.version} learnt from {trained_on:,} of the nodes that would calibrate "
             "or compare this one ([model] seed, shares or holdout are not as they were)",
         ), split
-    consulted = runs_consulted(workspace.store, workspace.project, versions)
     kept = _without_consulted(workspace, mirror, split, model.version, consulted)
     if not len(kept.calibration):
         return WarmStart(
@@ -100,7 +105,10 @@ def _without_consulted(
     """Move calibration nodes of runs that helped to choose an ancestor to the train nodes."""
     if not runs:
         return split
-    known = KnownNodes(workspace.store, workspace.project, version).all()
+    with on_record(workspace) as (held, basis):
+        basis.require_labels()
+        known = KnownNodes(held.store, held.project, version).all()
+        basis.require_predictions({node.evaluated_in for node in known})
     keys = {node.node_key for node in known if node.evaluated_in in runs}
     return train_instead(mirror, split, keys)
 

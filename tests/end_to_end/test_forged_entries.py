@@ -15,7 +15,7 @@ from ringfence.jobs.integrity.derivation.findings import Findings
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.scoring import decision
 from ringfence.jobs.scoring.score import run_scoring
-from tests.end_to_end.test_edit_and_restore import EDITS, answered, edit, go_on
+from tests.end_to_end.restored_edits import EDITS, answered, edit, go_on
 from tests.jobs.integrity.forged_entries import FORGED
 from tests.stores import postgresql_later
 
@@ -40,11 +40,11 @@ def problems_without_derivation(workspace):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FORGED)
 def test_an_entry_that_follows_from_nothing_is_named(workspace, sample, trusting, name):
-    verb, column, change = EDITS[name]
+    line = EDITS[name]
     go_on(workspace, sample)
     assert run_verification(workspace).problems == ()
-    put_back = edit(workspace, column, change)
-    verb(workspace)
+    put_back = edit(workspace, line.column, line.change)
+    line.verb(workspace)
     put_back()
     assert problems_without_derivation(workspace) == ()  # the control: rows are as they were sealed
     assert run_verification(workspace, quick=True).problems == ()

@@ -24,6 +24,13 @@ from sqlalchemy import Connection, func, select
 
 from ringfence.connector.prediction_table import FurtherSet
 from ringfence.connector.records import NodeGroup, Prediction
+from ringfence.connector.store.audit_chain.basis import shadow_rows
+from ringfence.connector.store.audit_chain.basis.alarm_states import KINDS as ALARM_KINDS
+from ringfence.connector.store.audit_chain.basis.alarm_states import require_alarm_states
+from ringfence.connector.store.audit_chain.basis.coverage_rows import (
+    AUDITED,
+    require_coverage_rows,
+)
 from ringfence.connector.store.audit_chain.block_digests import (
     BlockDigest,
     RunDigests,
@@ -36,20 +43,22 @@ from ringfence.connector.store.audit_chain.preflight_check import (
     refuse_difference,
 )
 from ringfence.connector.store.audit_chain.run_comparison import changed_run_columns
-from ringfence.connector.store.audit_chain.sealed_entries import Body, SealedEntries, read_sealed
+from ringfence.connector.store.audit_chain.sealed_entries import Body, SealedEntries, require_sealed
 from ringfence.connector.store.dialects import DIALECTS
 from ringfence.connector.store.groups import groups_digest, groups_of_run
 from ringfence.connector.store.predictions import band_digest, degree_digest, payload_digest
 from ringfence.connector.store.retention.removals import KIND as REMOVED
 from ringfence.connector.store.retention.removals import kept_digest
-from ringfence.connector.store.tables import further_set, lease, model, prediction, run
+from ringfence.connector.store.rows import alarm_from_row
+from ringfence.connector.store.tables import alarm, further_set, lease, model, prediction, run
 from ringfence.connector.store.thresholds.recorded import (
     further_digest,
     read_thresholds,
     thresholds_digest,
 )
 
-KINDS = ("decided", "classes", "grouped", "marked", "trained", REMOVED)
+KINDS = ("decided", "classes", "grouped", "marked", "trained", AUDITED, *shadow_rows.KINDS,
+         *ALARM_KINDS)  # fmt: skip
 
 
 class Basis:
@@ -61,10 +70,7 @@ class Basis:
     @cached_property
     def sealed(self) -> SealedEntries:
         """The entries that seal such rows, of a chain that was checked whole."""
-        sealed = read_sealed(self.connection, self.project, self.key, KINDS)
-        if sealed.broken is not None:
-            refuse_difference(f"the audit chain is broken at entry {sealed.broken}")
-        return sealed
+        return require_sealed(self.connection, self.project, self.key, KINDS)
 
     @cached_property
     def decided(self) -> dict[int, Body]:
@@ -91,6 +97,24 @@ class Basis:
         for seq in sorted(seqs):
             for difference in self._prediction_differences(seq, counted):
                 refuse_difference(difference)
+
+    def require_coverage(self) -> None:
+        """Compare the coverage rows that earlier audits left."""
+        require_coverage_rows(self.connection, self.project, self.sealed)
+
+    def require_consulted(self) -> None:
+        """Compare the runs that helped to choose versions."""
+        shadow_rows.require_consulted(self.connection, self.project, self.sealed)
+
+    def require_shadow_counts(self, version: str) -> None:
+        """Compare which nodes have a version's shadow sets; after `require_labels`."""
+        shadow_rows.require_shadow_counts(self.connection, self.project, self.sealed, version)
+
+    def require_alarms(self) -> None:
+        """Compare the states that the last check of alarms left."""
+        query = select(alarm).where(alarm.c.project == self.project)
+        rows = [alarm_from_row(row) for row in self.connection.execute(query)]
+        require_alarm_states(self.sealed, {state.rule: state for state in rows})
 
     def require_groups(self) -> None:
         """Compare the groups of every run's nodes."""

@@ -74,9 +74,9 @@ def _activation_difference(connection: Connection, project: str, key: bytes) -> 
     """Compare the version in use with the newest entry that took one into use."""
     active = active_version(connection, project)
     mark = f"%{SEALED_MARK}%"
-    body, difference = _newest_sealed(connection, project, key, "%", mark)
+    body, difference = newest_sealed(connection, project, key, "%", mark)
     if body is None and difference is None:  # in older versions, without states, every training did
-        body, difference = _newest_sealed(
+        body, difference = newest_sealed(
             connection, project, key, "trained", unlike=f"%{CANDIDATE_MARK}%"
         )
     if difference is not None:
@@ -97,7 +97,7 @@ def model_difference(connection: Connection, project: str, key: bytes, version: 
     if newest is None:
         return f"model {version} has no row"
     like = f'%"version":{dumps(version)}%'
-    body, _ = _newest_sealed(connection, project, key, "trained", like)
+    body, _ = newest_sealed(connection, project, key, "trained", like)
     if body is None:
         return f"the audit chain has no entry that fits for model {version}"
     if body["manifest_sha256"] != hashlib.sha256(newest.manifest.encode()).hexdigest():
@@ -113,7 +113,7 @@ def model_difference(connection: Connection, project: str, key: bytes, version: 
     )
 
 
-def _newest_sealed(
+def newest_sealed(
     connection: Connection, project: str, key: bytes, kind: str, like: str = "%", unlike: str = ""
 ) -> tuple[dict[str, Any] | None, str | None]:
     """Return the body of the newest entry of a kind, or what is wrong with that entry.
@@ -133,7 +133,7 @@ def _joined_difference(
 ) -> str | None:
     """Compare the nodes that joined the calibration with the newest run's entry about them."""
     like = f'%"model":"{version}"%'
-    body, difference = _newest_sealed(connection, project, key, "decided", like)
+    body, difference = newest_sealed(connection, project, key, "decided", like)
     if difference is not None:
         return difference
     recorded = {} if body is None else body.get("joined", {})  # in older runs no node joined
@@ -147,7 +147,7 @@ def _correction_difference(
 ) -> str | None:
     """Compare the corrections of a model's calibration nodes with the newest entry about them."""
     like = f'%"version":"{version}"%'
-    body, difference = _newest_sealed(connection, project, key, corrections.KIND, like)
+    body, difference = newest_sealed(connection, project, key, corrections.KIND, like)
     if difference is not None:
         return difference
     rows = [r for r in corrections.all_corrections(connection, project) if r.version == version]

@@ -10,7 +10,9 @@ from typing import Any
 from sqlalchemy import Connection, select
 
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain import keyless
 from ringfence.connector.store.audit_chain.digests import first_changed
+from ringfence.connector.store.audit_chain.preflight_check import refuse_difference
 from ringfence.connector.store.tables import audit
 
 Body = Mapping[str, Any]
@@ -18,10 +20,14 @@ Body = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class SealedEntries:
-    """Bodies by kind, oldest first; `broken` is the first entry that does not fit the chain."""
+    """Bodies by kind, oldest first; `broken` is the first entry that does not fit the chain.
+
+    begun_now: whether the first entry is of a version that seals marks and states from the start.
+    """
 
     by_kind: Mapping[str, Sequence[Body]]
     broken: int | None = None
+    begun_now: bool = True
 
     def of_kind(self, kind: str) -> Sequence[Body]:
         """Return the bodies of a kind that was asked for."""
@@ -45,7 +51,18 @@ def read_sealed(
             if (body["n"], body["project"]) != (row.n, project):
                 return SealedEntries({}, row.n)
             by_kind[kind].append(body)
-    return SealedEntries(by_kind, broken)
+    begun_now = not rows or f'"{keyless.FIELD}":' in rows[0].body
+    return SealedEntries(by_kind, broken, begun_now)
+
+
+def require_sealed(
+    connection: Connection, project: str, key: bytes, kinds: Collection[str]
+) -> SealedEntries:
+    """Return the entries of some kinds; raise `StoreError` where the chain is broken."""
+    sealed = read_sealed(connection, project, key, kinds)
+    if sealed.broken is not None:
+        refuse_difference(f"the audit chain is broken at entry {sealed.broken}")
+    return sealed
 
 
 def _broken_entry(rows: Sequence[Any], key: bytes) -> int | None:

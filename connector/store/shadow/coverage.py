@@ -9,6 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, and_, case, delete, func, insert, select
 
 from ringfence.connector.store import chain
+from ringfence.connector.store.audit_chain.basis.shadow_rows import KINDS, require_shadow_sets
+from ringfence.connector.store.audit_chain.sealed_entries import require_sealed
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.shadow.tables import shadow_coverage, shadow_set
 from ringfence.connector.store.tables import activation, prediction
@@ -50,6 +52,10 @@ def record_shadow_coverage(writer: Writer) -> list[ShadowCoverage]:
             for set_ in count_shadow_sets(connection, project)
             if before.get((set_.version, set_.seq)) != set_
         ]
+        if changed:
+            sealed = require_sealed(connection, project, writer.key, KINDS)
+            parts = {(counted.version, counted.seq) for counted in changed}
+            require_shadow_sets(connection, project, sealed, parts)
         if changed:
             rows = [
                 {"project": project, "audited_ns": now, **asdict(counted)} for counted in changed

@@ -144,7 +144,7 @@ def test_only_coverage_that_changed_is_written_and_what_moved_on_goes(writer):
 
 def test_parts_of_the_audit_mark_move_alone(writer):
     assert coverage.mark_of(writer.store, "p") is None
-    coverage.set_mark(writer, labels_ns=5)
-    coverage.set_mark(writer, advice={"nodes": 3})
+    first = coverage.set_mark(writer, None, labels_ns=5)
+    coverage.set_mark(writer, first, advice={"nodes": 3})
     mark = coverage.mark_of(writer.store, "p")
     assert (mark.labels_ns, mark.grouped_seq, mark.advice) == (5, 0, {"nodes": 3})

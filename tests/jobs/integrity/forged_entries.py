@@ -2,7 +2,7 @@
 
 A row is edited for one run or audit and put back, and the verb does not compare what it reads: an
 older version, or a changed program. What it sealed then has to be named by what it says and what
-was expected of it. The edits are those of `tests/end_to_end/test_edit_and_restore.py`, by name.
+was expected of it. The edits are those of `tests/end_to_end/restored_edits.py`, by name.
 """
 
 FORGED = {

@@ -93,7 +93,7 @@ def _run_with_bands(store, settings, writer):
         levels=dumps(LEVELS),
     )  # fmt: skip
     labels.record_labels(writer, [labels.check_label(opened, KnownClass("retail"), PLAN.classes)])
-    coverage.set_mark(writer, grouped_seq=seq)
+    coverage.set_mark(writer, coverage.mark_of(store, "p"), grouped_seq=seq)
     coverage.record_coverage(writer, count_coverage(store, settings))
 
 

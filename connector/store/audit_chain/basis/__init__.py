@@ -1,0 +1,1 @@
+"""What a verb goes on from, compared with its seal as it is read."""
