@@ -241,6 +241,13 @@ def _line(row: Row) -> bytes:
     return (json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n").encode()
 
 
+def _flat(row: Row) -> Row:
+    """A prediction as Parquet has it: a value of another form than its column's is null."""
+    values = {name: row[name] if isinstance(row[name], list) else None for name in JSON_COLUMNS}
+    lists = row.get("lists")
+    return row | values | {"lists": list(lists.items()) if isinstance(lists, dict) else None}
+
+
 @contextmanager
 def _parquet(path: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
     """Open a Parquet file; without pyarrow there is none. Details that went are null in it."""
@@ -253,16 +260,12 @@ def _parquet(path: Path) -> Iterator[Callable[[Sequence[Row]], None]]:
     texts, numbers = pa.list_(pa.string()), pa.list_(pa.float64())
     schema = pa.schema(
         {"run": pa.int64(), "key": pa.string(), "classes": texts, "p_values": numbers,
-         "scores": numbers, "degree": pa.int64(), "band": pa.string(), "sampled": pa.bool_()}
+         "scores": numbers, "degree": pa.int64(), "band": pa.string(), "sampled": pa.bool_(),
+         "lists": pa.map_(pa.string(), pa.float64())}
     )  # fmt: skip
     with parquet.ParquetWriter(path, schema) as writer:
 
         def add_rows(rows: Sequence[Row]) -> None:
-            listed = [
-                row | {name: row[name] if isinstance(row[name], list) else None
-                       for name in JSON_COLUMNS}
-                for row in rows
-            ]  # fmt: skip
-            writer.write_table(pa.Table.from_pylist(listed, schema))
+            writer.write_table(pa.Table.from_pylist([_flat(row) for row in rows], schema))
 
         yield add_rows

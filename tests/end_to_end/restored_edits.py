@@ -24,7 +24,8 @@ from tests.project_copies import Stage, sample_parts, starts_from
 
 PARTS, FIRST, EACH = 6, 300, 20
 CLASS_AND_TIME = (
-    "MATCH (n:Account) WHERE n.id IN $ids SET n.kind = 'retail', n.labelled_at = datetime.realtime()"
+    "MATCH (n:Account) WHERE n.id IN $ids "
+    "SET n.kind = 'retail', n.labelled_at = datetime.realtime()"
 )
 LATER_NS = 4 * 10**18
 run, prediction, threshold = tables.run.c, tables.prediction.c, tables.threshold.c

@@ -24,6 +24,7 @@ from tests.jobs.integrity.sample_record import (
     project,
     writing,
 )
+from tests.jobs.integrity.test_later_tables import later_record
 from tests.jobs.report.packs import read_lines, read_pack, write_edited
 
 
@@ -152,14 +153,22 @@ def notice_class_again(writer):
     labels.record_labels(writer, [checked])
 
 
-def test_parquet_has_the_same_predictions(sealed, tmp_path):
+def test_parquet_has_the_same_predictions(request, tmp_path):
+    """Every column, the lists of nodes included; a node on none has no lists in the lines."""
     import pyarrow.parquet as parquet
 
-    pack_and_check(sealed, tmp_path / "a.zip")
+    with later_record(request, tmp_path, "sqlite") as opened:
+        pack_and_check(opened, tmp_path / "a.zip")
     files = read_pack(tmp_path / "a.zip")
     (tmp_path / "p.parquet").write_bytes(files["predictions.parquet"])
     rows = parquet.read_table(tmp_path / "p.parquet").to_pylist()
-    assert rows == read_lines(files, "predictions.jsonl.gz")
+    for row in rows:
+        lists = row.pop("lists")
+        row |= {} if lists is None else {"lists": dict(lists)}
+    lines = read_lines(files, "predictions.jsonl.gz")
+    assert rows == lines
+    assert [len(line["lists"]) for line in lines if "lists" in line] == [1, 2]
+    assert len({tuple(sorted(line)) for line in lines}) == 2  # with lists, and without
 
 
 def test_a_failure_leaves_neither_an_archive_nor_a_part_of_it(sealed, tmp_path):
