@@ -38,6 +38,10 @@ from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.telemetry.traced_run import traced
 
 QUICK = "quick"
+NOT_DERIVED = (
+    "Entries were not derived again: rows that they are derived from may be among those above. "
+    "Once these are as they were sealed: ringfence verify"
+)
 MAX_LISTED_PROBLEMS = 20  # of one kind; of the others only the number is listed
 
 
@@ -181,7 +185,7 @@ def _check_once(plan: Plan) -> Checked:
         rows.predictions,
         None if anchor is None else anchor.n,
         tuple(problems),
-        (unknown,) if unknown else (),
+        tuple(filter(None, (unknown, "" if rows.derived.subjects else NOT_DERIVED))),
         derived=rows.derived.summary(),
         kind=FULL if base.sealed is None else SINCE,
         since=None if base.sealed is None else rows.describe(base.sealed.n),

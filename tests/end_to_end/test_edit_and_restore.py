@@ -8,7 +8,9 @@ from sqlalchemy import delete, select
 from ringfence.connector import fault_points
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import tables
+from ringfence.connector.store.shadow import coverage as shadow_coverage
 from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.integrity.derivation import derived_shadow
 from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion
@@ -180,6 +182,24 @@ def test_no_audit_counts_shadow_sets_that_are_not_those_recorded(workspace):
     put_back()
     run_audit(with_shadow(workspace))  # the control
     require_sound(workspace)
+    assert derived_of_shadows(workspace) == [(1, {})]
+
+
+def derived_of_shadows(workspace):
+    derived = run_verification(workspace).derived
+    return [(d.derived, d.not_derivable) for d in derived if d.subject == derived_shadow.SUBJECT]
+
+
+@shadowed
+def test_what_was_counted_of_other_shadow_sets_is_named(workspace, monkeypatch):
+    """A program that compares nothing counts an edited size; the row does not follow then."""
+    monkeypatch.setattr(shadow_coverage, "require_shadow_sets", lambda *_: None)
+    put_back = edit(workspace, tables.shadow_set.c.size, lambda size: size + 1)
+    run_audit(with_shadow(workspace))
+    put_back()
+    (problem,) = run_verification(workspace).problems
+    assert "shadow_coverage of" in problem
+    assert "size is " in problem
 
 
 @shadowed

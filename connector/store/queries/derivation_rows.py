@@ -20,6 +20,7 @@ from ringfence.connector.store.tables import (
     label,
     member,
     prediction,
+    shadow_set,
 )
 
 ROWS_PER_FETCH = 10_000
@@ -96,6 +97,13 @@ def consulted_by_activation(connection: Connection, project: str) -> Rows:
     """Return number of the activation, version and run of what helped to choose versions."""
     of = consulted.c
     return connection.execute(select(of.n, of.version, of.seq).where(of.project == project)).all()
+
+
+def shadow_sets(connection: Connection, project: str, version: str, seq: int) -> Rows:
+    """Return key, size and classes, as JSON text, of a candidate's sets in a run."""
+    of = shadow_set.c
+    query = select(of.node_key, of.size, of.classes).where(of.project == project)
+    return connection.execute(query.where(of.version == version, of.seq == seq)).all()
 
 
 def grouped_nodes(connection: Connection, project: str) -> Rows:

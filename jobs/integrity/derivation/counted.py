@@ -16,6 +16,9 @@ from ringfence.jobs.integrity.derivation.history import Change, DecidedRun, Hist
 Counts = list[int]
 """One number for each name of `COUNTS`."""
 
+Sets = tuple[int, int]
+"""The sets of a run at one of its alphas: the run's number, and the alpha's, from 0 on."""
+
 NOTHING = (0,) * len(COUNTS)
 
 
@@ -24,64 +27,78 @@ class Counted:
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.by_run: dict[int, Counts] = {}
-        self.by_class: dict[tuple[int, str], Counts] = defaultdict(_none)
-        self.by_group: dict[tuple[int, str], Counts] = defaultdict(_none)
-        self.sampled: dict[int, Counts] = defaultdict(_none)
+        self.by_run: dict[Sets, Counts] = {}
+        self.by_class: dict[tuple[Sets, str], Counts] = defaultdict(_none)
+        self.by_group: dict[tuple[Sets, str], Counts] = defaultdict(_none)
+        self.sampled: dict[Sets, Counts] = defaultdict(_none)
         self.grouped: set[int] = set()
         self._groups_of: dict[int, list[str]] = defaultdict(list)
         self._classes_of: dict[int, int] = {}
+        self._sets_of: dict[int, list[Sets]] = {}
         reader = history.reader
         for key, name in rows.grouped_nodes(reader.connection, reader.project):
             if (node := history.place.get(key)) is not None:
                 self._groups_of[node].append(name)
-        self.runs_with_groups = {history.run_of[node] for node in self._groups_of}
+        self._runs_with_groups = {history.run_of[node] for node in self._groups_of}
+
+    def waits_for_groups(self) -> bool:
+        """Whether groups of some run so far were never sealed, or only later."""
+        return bool((self._runs_with_groups & self._sets_of.keys()) - self.grouped)
 
     def add_run(self, run: DecidedRun) -> None:
-        """Count the nodes of a run that was decided."""
+        """Count the nodes of a run that was decided, at all of its alphas that are derived."""
         self._classes_of[run.seq] = len(self.history.classes(run.version))
-        total = self.by_run[run.seq] = _none()
-        for node in self.history.nodes_of(run.seq):
-            counts = self._counts(node, None)
-            _add(total, counts)
-            if self.history.sampled[node]:
-                _add(self.sampled[run.seq], counts)
+        places = range(len(run.alphas))
+        self._sets_of[run.seq] = [
+            (run.seq, place) for place in places if self.history.has_sets(run.seq, place)
+        ]
+        for sets in self._sets_of[run.seq]:
+            total = self.by_run[sets] = _none()
+            for node in self.history.nodes_of(run.seq):
+                counts = self._counts(sets, node, None)
+                _add(total, counts)
+                if self.history.sampled[node]:
+                    _add(self.sampled[sets], counts)
 
     def add_groups(self, seq: int) -> None:
         """Count the groups of a run's nodes, which were read by now."""
         if seq in self.grouped:
             return
         self.grouped.add(seq)
-        for node in self.history.nodes_of(seq):
-            for name in self._groups_of.get(node, ()):
-                _add(self.by_group[seq, name], self._counts(node, self.history.known[node]))
+        for sets in self._sets_of.get(seq, ()):
+            for node in self.history.nodes_of(seq):
+                for name in self._groups_of.get(node, ()):
+                    counts = self._counts(sets, node, self.history.known[node])
+                    _add(self.by_group[sets, name], counts)
 
     def update(self, changes: Iterable[Change]) -> None:
         """Take in classes that became known or changed."""
-        for node, before, after in changes:
-            seq = self.history.run_of[node]
-            if seq not in self.by_run:
-                continue
-            was, now = self._counts(node, before), self._counts(node, after)
-            difference = [new - old for new, old in zip(now, was, strict=True)]
-            _add(self.by_run[seq], difference)
-            if self.history.sampled[node]:
-                _add(self.sampled[seq], difference)
-            if before is not None:
-                _add(self.by_class[seq, before.label], [-old for old in was])
-            _add(self.by_class[seq, after.label], now)
-            if seq in self.grouped:
-                for name in self._groups_of.get(node, ()):
-                    _add(self.by_group[seq, name], difference)
+        for change in changes:
+            for sets in self._sets_of.get(self.history.run_of[change.node], ()):
+                self._update(sets, change)
 
-    def _counts(self, node: int, known: Known | None) -> Sequence[int]:
+    def _update(self, sets: Sets, change: Change) -> None:
+        node, before, after = change
+        was, now = self._counts(sets, node, before), self._counts(sets, node, after)
+        difference = [new - old for new, old in zip(now, was, strict=True)]
+        _add(self.by_run[sets], difference)
+        if self.history.sampled[node]:
+            _add(self.sampled[sets], difference)
+        if before is not None:
+            _add(self.by_class[sets, before.label], [-old for old in was])
+        _add(self.by_class[sets, after.label], now)
+        if sets[0] in self.grouped:
+            for name in self._groups_of.get(node, ()):
+                _add(self.by_group[sets, name], difference)
+
+    def _counts(self, sets: Sets, node: int, known: Known | None) -> Sequence[int]:
         """What one node adds, in the order of `COUNTS`."""
-        size = self.history.size[node]
+        size = self.history.size_at(node, sets[1])
         single, noticed = size == 1, known is not None
-        hit = known is not None and known.covered
+        hit = known is not None and self.history.held_at(node, sets[1], known)
         naive = known is not None and known.covered_naive
         unseen = known is not None and known.unseen
-        full = size == self._classes_of[self.history.run_of[node]]
+        full = size == self._classes_of[sets[0]]
         return (
             1, noticed, hit, naive, unseen,
             single, single and noticed, single and hit, size == 0, full,

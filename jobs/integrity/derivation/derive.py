@@ -12,12 +12,14 @@ before it explains.
 from __future__ import annotations
 
 from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
+from ringfence.connector.store.shadow.coverage import KIND as SHADOW_AUDITED
 from ringfence.jobs.integrity.derivation import (
     derived_coverage,
     derived_joined,
     derived_levels,
     derived_monitor,
     derived_sets,
+    derived_shadow,
 )
 from ringfence.jobs.integrity.derivation.counted import Counted
 from ringfence.jobs.integrity.derivation.derived_coverage import CoverageRows
@@ -25,15 +27,20 @@ from ringfence.jobs.integrity.derivation.derived_joined import JoinedNodes
 from ringfence.jobs.integrity.derivation.derived_levels import derive_levels
 from ringfence.jobs.integrity.derivation.derived_monitor import MonitorStates
 from ringfence.jobs.integrity.derivation.derived_sets import derive_sets
+from ringfence.jobs.integrity.derivation.derived_shadow import ShadowRows
 from ringfence.jobs.integrity.derivation.findings import Findings
 from ringfence.jobs.integrity.derivation.history import Body, DecidedRun, History
 
+LATER = "later evaluations"
+NO_LEVELS = "that are compared with their digest: the levels they used are on no record"
 SUBJECTS = (
     derived_sets.SUBJECT,
     derived_levels.SUBJECT,
     derived_joined.SUBJECT,
     derived_monitor.SUBJECT,
     derived_coverage.SUBJECT,
+    derived_shadow.SUBJECT,
+    LATER,
 )
 NO_BASIS = "says nothing of what it can be derived from, although earlier runs do"
 
@@ -57,12 +64,13 @@ class _Derivation:
     """The record as far as the chain was gone through, and what each entry has to follow from."""
 
     def __init__(self, reader: RecordReader, record: AuditRecord) -> None:
-        self.findings = Findings(SUBJECTS)
+        self.findings = Findings(SUBJECTS, if_any=(derived_shadow.SUBJECT, LATER))
         self.history = History(reader, record)
         self.counted = Counted(self.history)
         self.joined = JoinedNodes(self.history)
         self.monitor = MonitorStates(self.history)
         self.coverage = CoverageRows(self.history, self.counted)
+        self.shadow = ShadowRows(self.history)
         self._seals_basis = False
 
     def take(self, entry: int, kind: str, body: Body) -> None:
@@ -73,6 +81,11 @@ class _Derivation:
         elif kind == "audited":
             self._bring_up_to(entry)
             self.coverage.derive(body, self.findings)
+        elif kind == SHADOW_AUDITED:
+            self._bring_up_to(entry)
+            self.shadow.derive(body, self.findings)
+        elif kind == "rescored":
+            self.findings.leave(LATER, NO_LEVELS, body["nodes"])
         elif kind == "grouped":
             self._bring_up_to(entry)
             self.counted.add_groups(body["seq"])

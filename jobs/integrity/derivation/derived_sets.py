@@ -90,7 +90,9 @@ def _set_problems(
     if len(wrong) > MAX_LISTED:
         yield f"… and {len(wrong) - MAX_LISTED} more sets of run {run.seq}"
     if len(run.alphas) > 1:
-        yield from _size_problems(history, run, [row.node_key for row in stored], sets)
+        keys = [row.node_key for row in stored]
+        history.keep_further(run, keys, sets[1:], classes)
+        yield from _size_problems(history, run, keys, sets)
 
 
 def _size_problems(

@@ -26,6 +26,7 @@ class Findings:
     """Problems by subject, and counts; filled while the chain is gone through."""
 
     subjects: tuple[str, ...] = ()
+    if_any: tuple[str, ...] = ()
     _problems: dict[str, list[str]] = field(default_factory=dict)
     _derived: Counter[str] = field(default_factory=Counter)
     _sealed: dict[str, Counter[str]] = field(default_factory=dict)
@@ -50,8 +51,9 @@ class Findings:
         return listed
 
     def summary(self) -> tuple[Derived, ...]:
-        """Return the counts of every subject."""
+        """Return the counts of every subject, but for those of `if_any` without any entry."""
         return tuple(
             Derived(subject, self._derived[subject], dict(self._sealed.get(subject, {})))
             for subject in self.subjects
+            if subject not in self.if_any or self._derived[subject] or subject in self._sealed
         )

@@ -11,6 +11,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ringfence.connector.records import RunCount
 from ringfence.connector.store.audit_chain.integrity import AuditRecord, RecordReader
 from ringfence.connector.store.audit_chain.run_comparison import RUN_DEFAULTS
@@ -95,11 +98,38 @@ def decided_run(entry: int, body: Body) -> DecidedRun:
     return DecidedRun(entry, body, {**RUN_DEFAULTS, **body["run"]})
 
 
+@dataclass(frozen=True, slots=True)
+class _FurtherSets:
+    """A run's sets at the alphas after the first: rows by node, classes by name."""
+
+    rows: Mapping[int, int]
+    places: Mapping[str, int]
+    sets: NDArray[np.bool_]
+    sizes: NDArray[np.int64]
+
+    def size(self, node: int, place: int) -> int:
+        """Return how many classes are in a node's set."""
+        return int(self.sizes[place - 1, self.rows[node]])
+
+    def holds(self, node: int, place: int, label: str) -> bool:
+        """Whether a class is in a node's set; one that the version does not know is in none."""
+        if label not in self.places:
+            return False
+        return bool(self.sets[place - 1, self.rows[node], self.places[label]])
+
+
 class Manifests:
     """The manifests of all versions: what sets are derived from beside a run's own rows."""
 
     def __init__(self, reader: RecordReader, record: AuditRecord) -> None:
         self.reader, self.record = reader, record
+
+    def keep_further(
+        self, run: DecidedRun, keys: Sequence[str], sets: NDArray[np.bool_], classes: Sequence[str]
+    ) -> None:
+        """Take a run's sets at the alphas after the first [alphas - 1, keys, classes]; as they are
+        derived, and needed only where rows about them are derived too.
+        """
 
     def manifest(self, version: str) -> Body:
         """Return a version's manifest; empty where it can't be read."""
@@ -142,6 +172,7 @@ class History(Manifests):
         self._worked_on = _first_outcomes(record)
         self._next = 0
         self._of_run: dict[int, list[int]] | None = None
+        self._further: dict[int, _FurtherSets] = {}
 
     def decide(self, entry: int, body: Body) -> DecidedRun:
         """Take a run in; older entries lack columns that stand for what was always so."""
@@ -179,6 +210,30 @@ class History(Manifests):
         """Whether a node was listed, or its outcome was recorded before its class was noticed."""
         said_ns = self._worked_on.get(self.keys[node])
         return self.listed[node] or (said_ns is not None and said_ns < known.noticed_ns)
+
+    def keep_further(
+        self, run: DecidedRun, keys: Sequence[str], sets: NDArray[np.bool_], classes: Sequence[str]
+    ) -> None:
+        """Keep a run's sets at the alphas after the first."""
+        rows = {self.place[key]: row for row, key in enumerate(keys)}
+        places = {name: place for place, name in enumerate(classes)}
+        self._further[run.seq] = _FurtherSets(rows, places, sets, sets.sum(axis=2))
+
+    def has_sets(self, seq: int, place: int) -> bool:
+        """Whether the sets of a run at its alpha number `place` are there; 0 is the first."""
+        return place == 0 or seq in self._further
+
+    def size_at(self, node: int, place: int) -> int:
+        """Return the size of a node's set at its run's alpha number `place`."""
+        if place == 0:
+            return self.size[node]
+        return self._further[self.run_of[node]].size(node, place)
+
+    def held_at(self, node: int, place: int, known: Known) -> bool:
+        """Whether a node's set at its run's alpha number `place` holds its class."""
+        if place == 0:
+            return known.covered
+        return self._further[self.run_of[node]].holds(node, place, known.label)
 
     def earlier(self, run: DecidedRun) -> Iterator[DecidedRun]:
         """Yield the runs before one, the newest first."""

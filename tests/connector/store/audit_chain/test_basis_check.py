@@ -4,6 +4,8 @@ import pytest
 from sqlalchemy import text
 
 from ringfence.connector.errors import StoreError
+from ringfence.connector.store.audit_chain.basis.first_sightings import sightings_on_record
+from ringfence.connector.store.audit_chain.basis.mark import mark_on_record
 from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.connector.store.chain import chain_key
 from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project
@@ -47,6 +49,19 @@ AUDIT_EDITS = {
     "UPDATE further_set SET size = 1": "at further alphas are not those",
     "UPDATE grouping SET value = 'south'": "the groups of run 1 are not those",
     "DELETE FROM grouping": "the groups of run 1 are not those",
+    "UPDATE coverage SET verdict = 'fine' WHERE slice = 'total'": "verdict changed after the audit",
+    "DELETE FROM coverage WHERE slice = 'run'": "the row is gone",
+    "UPDATE alarm SET since_ns = 1": "not those that the last check left",
+    "DELETE FROM alarm": "the row stands in one of SQL and the audit chain alone",
+    "UPDATE audit_mark SET labels_ns = 9": "labels_ns is 9, but the last audit left",
+    "UPDATE audit_mark SET grouped_seq = grouped_seq + 5": "audit_mark: grouped_seq is",
+    "UPDATE audit_mark SET advice = NULL": "audit_mark: advice is None",
+    "DELETE FROM audit_mark": "audit_mark: the project's row is gone",
+    "UPDATE first_seen SET seen_ns = 5 WHERE node_key = 's:b'": "rows that no run recorded",
+    "DELETE FROM first_seen WHERE node_key = 's:c'": "0 rows, but 1 were recorded",
+    "INSERT INTO consulted (project, n, version, seq, known) VALUES ('p', 1, 'sample-1', 2, 3)": (
+        "consulted: the runs of activation 1 are not those"
+    ),
 }
 
 
@@ -65,6 +80,11 @@ def check(connection, settings, *, counted):
     if counted:
         basis.require_predictions({4}, counted=True)
         basis.require_groups()
+        basis.require_coverage()
+        basis.require_alarms()
+        basis.require_consulted()
+        mark_on_record(connection, "p", basis.key)
+        sightings_on_record(connection, "p", basis.key)
 
 
 def check_after(opened, statement, *, counted):

@@ -11,7 +11,7 @@ from hashlib import sha256
 
 import numpy as np
 
-from ringfence.connector.prediction_table import PredictionTable
+from ringfence.connector.prediction_table import FurtherSizes, PredictionTable
 from ringfence.connector.records import KnownClass, Member, RunFacts
 from ringfence.connector.store import coverage, labels, runs
 from ringfence.connector.store.calibration.joined import p_values_of_runs, run_counts
@@ -57,6 +57,7 @@ class Life:
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
     mark_ns: int = 0
     news: tuple[str, ...] = ()
+    alphas: tuple[float, ...] = (ALPHA,)
 
     def live(self, number, nodes):
         """Decide a run; then its classes become known, and every tenth one is audited."""
@@ -70,11 +71,14 @@ class Life:
         fed = MonitorInput(self.news, tuple(self.rng.random(len(self.news)).tolist()))
         facts = self.facts(nodes, levels, fed)
         basis = RunBasis(fed)
-        decision = Decision(facts, table, [], joined=came.joined_nodes, basis=basis)
+        further = FurtherSizes(keys, self.alphas[1:], sets[1:].sum(axis=2))
+        decision = Decision(
+            facts, table, [], further_sets=further, joined=came.joined_nodes, basis=basis
+        )
         seq = runs.decide(self.writer, decision)
         runs.close_run(self.writer, seq, (), {})
         truth = self.rng.integers(0, len(CLASSES), nodes).tolist()
-        self.reveal(table, truth)
+        self.reveal(table, truth, facts)
         if number % AUDIT_EVERY == 0:
             self.audit()
 
@@ -95,7 +99,8 @@ class Life:
         used = {seq: runs.one_run(self.store, project, seq).levels or {} for seq in came.answered}
         known = p_values_of_runs(self.store, project, came.answered)
         before = None if last is None else last.levels
-        return next_levels(PLAN, CLASSES, before, used, known, came.waiting)
+        plan = replace(PLAN, alphas=self.alphas)
+        return next_levels(plan, CLASSES, before, used, known, came.waiting)
 
     def facts(self, nodes, levels, fed):
         last = runs.newest_monitored_run(self.store, self.settings.project, VERSION)
@@ -111,18 +116,21 @@ class Life:
             effective_calibration=100.0, n_evaluated=nodes, n_waiting=0, n_already_known=0,
             n_quarantined=0, n_nodes=nodes, n_relationships=nodes, model=VERSION, config="c",
             software="benchmark", notes=(), calibration_scores=None, watch=watch,
-            options=dumps({"adapt_rule": TODAY}), alphas=(ALPHA,), level=lowest,
+            options=dumps({"adapt_rule": TODAY}), alphas=self.alphas, level=lowest,
             lowest_level=lowest, n_thresholds=1, calibration_set=TERMS.calibration_set,
             adapt=True,
             levels={"used": used_levels(levels.used, CLASSES), "nonempty": False, **levels.record},
         )  # fmt: skip
 
-    def reveal(self, table, truth):
+    def reveal(self, table, truth, facts):
         judged = []
         for i, class_ in enumerate(truth):
             inside = [name for name, held in zip(CLASSES, table.sets[i], strict=True) if held]
             texts = dumps(inside), dumps(table.scores[i].tolist())
-            opened = OpenPrediction(table.keys[i], *texts, None, -0.9, VERSION)
+            opened = OpenPrediction(
+                table.keys[i], *texts, None, -0.9, VERSION, dumps(table.p_values[i].tolist()),
+                dumps(facts.alphas), dumps(facts.levels),
+            )  # fmt: skip
             judged.append(labels.check_label(opened, KnownClass(CLASSES[class_]), CLASSES))
         labels.record_labels(self.writer, judged)
         self.news = tuple(table.keys)
@@ -131,11 +139,11 @@ class Life:
         self.mark_ns = self.mark_ns if newest is None else newest
 
 
-def begin(store, settings):
+def begin(store, settings, alphas=(ALPHA,)):
     migrate_sql(store)
     held = acquire(store, settings.project, "benchmark", 86_400)
     writer = Writer(store, held, chain_key(None, settings.engine.folder))
     text = json.dumps(MANIFEST)
     members = [Member(f"i:{i}", "calibration", i % len(CLASSES)) for i in range(100)]
     record_model(writer, VERSION, text, sha256(text.encode()).hexdigest(), members)
-    return Life(store, settings, writer)
+    return Life(store, settings, writer, alphas=alphas)

@@ -29,9 +29,10 @@ def filled(sql_url, tmp_path):
 
 
 def counted_by_sql(store, by):
+    """By run with the place of its alpha, and name."""
     classes = {version: len(names) for version, names in class_names(store, "p").items()}
     return {
-        (tally.seq, tally.name): [tally.counts[name] for name in COUNTS]
+        ((tally.seq, 0), tally.name): [tally.counts[name] for name in COUNTS]
         for tally in tallies(store, "p", classes, by)
     }
 
@@ -44,8 +45,8 @@ def test_the_counts_are_those_of_sql(filled):
         for entry in record.entries:
             derivation.take(entry.n, entry.kind, entry.facts)
     counted = derivation.counted
-    assert counted_by_sql(store, "run") == {(seq, ""): c for seq, c in counted.by_run.items()}
-    assert counted_by_sql(store, "sample") == {(seq, ""): c for seq, c in counted.sampled.items()}
+    assert counted_by_sql(store, "run") == {(sets, ""): c for sets, c in counted.by_run.items()}
+    assert counted_by_sql(store, "sample") == {(sets, ""): c for sets, c in counted.sampled.items()}
     assert counted_by_sql(store, "class") == counted.by_class
     assert counted_by_sql(store, "group") == counted.by_group
     assert len(counted.by_group) == 9
