@@ -40,7 +40,7 @@ READING = {
     "report": ("report", "--output", "report.html"),
     "query": ("query", "MATCH (n:Account) RETURN count(n) AS n"),
 }
-"""By verb, what reads the record or the graph, or writes without the lease: it ends beside a run."""
+"""By verb, what needs no lease: it reads, or writes a row of its own, and ends beside a run."""
 REFUSED = {"triage": (("triage",), "no run decided lists")}
 """Verbs that end with words of their own, with or without a run."""
 LEASED = {
