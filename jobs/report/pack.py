@@ -50,11 +50,12 @@ from ringfence.jobs.report.pack_rows import (
     write_lists,
     write_marks,
     write_predictions,
+    write_table,
 )
 from ringfence.jobs.report.pack_signature import Signer, find_signer, write_signature
 from ringfence.jobs.report.period import Period, runs_of_period
 from ringfence.jobs.report.write import require_templates
-from ringfence.jobs.views.tables import TABLES, as_csv
+from ringfence.jobs.views.tables import TABLES
 
 MAX_PROBLEMS = 1_000
 SCRIPT = "verify_pack.py"
@@ -199,13 +200,13 @@ def write_pack(making: _Making, path: Path, progress: Progress) -> int:
     since_ns = min((decided.decided_ns for decided in making.runs), default=0)
     scratch = path.with_name(f".{path.name}.{os.getpid()}.parquet.tmp")
     store, runs = making.store, making.runs
-    end = write_chain(archive, store, project, withhold=making.salt is not None)
+    end = write_chain(archive, store, project, progress, withhold=making.salt is not None)
     try:
         predictions = write_predictions(archive, store, project, runs, name_of, scratch, progress)
     finally:
         scratch.unlink(missing_ok=True)
-    write_labels(archive, store, project, since_ns, name_of)
-    write_groups(archive, store, project, runs, name_of)
+    write_labels(archive, store, project, since_ns, name_of, progress)
+    write_groups(archive, store, project, runs, name_of, progress)
     write_lists(archive, store, project, runs)
     write_marks(archive, store, project, name_of, withhold=making.salt is not None)
     with store.reading() as connection:
@@ -217,7 +218,7 @@ def write_pack(making: _Making, path: Path, progress: Progress) -> int:
         "rows": [row.as_json() for row in rows],
     }
     archive.add_text("coverage.json", _json(coverage))
-    _write_documents(making, end)
+    _write_documents(making, end, progress)
     archive.add_text(MANIFEST, _json(_manifest(making, end)))
     sums = archive.sums_text()
     archive.add_text(SUMS_FILE, sums)
@@ -226,7 +227,7 @@ def write_pack(making: _Making, path: Path, progress: Progress) -> int:
     return predictions
 
 
-def _write_documents(making: _Making, end: ChainEnd) -> None:
+def _write_documents(making: _Making, end: ChainEnd, progress: Progress) -> None:
     """Write what people read: pages, tables, cards, configuration, promotions, the script."""
     from ringfence.jobs.report.page import html
 
@@ -240,13 +241,15 @@ def _write_documents(making: _Making, end: ChainEnd) -> None:
     archive.add_text("configuration.json", _json(open_settings(settings)))
     archive.add_text("promotions.json", _json(_promotions(queries)))
     archive.add_text("verification.json", _json(asdict(making.verification)))
-    for name, view in TABLES.items():
+    for done, (name, view) in enumerate(TABLES.items(), start=1):
         if name not in left_out:
-            table = view.read(queries)
-            shown = table if making.salt is None else withhold_words(table)
-            archive.add_text(f"tables/{name}.csv", as_csv(shown))
+            blocks = view.blocks(queries)
+            shown = blocks if making.salt is None else map(withhold_words, blocks)
+            write_table(archive, view, shown)
+        progress("tables packed", done, len(TABLES))
     models = queries.models()
-    for model in models:
+    for done, model in enumerate(models, start=1):
+        progress("model cards packed", done, len(models))
         card = read_card(queries.store, queries.project, model.version)
         front = f"model-cards/{card.version}"
         archive.add_text(f"{front}.html", as_html(card))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ from ringfence.connector.store.worklist.marks import KIND as MARKED_NODE
 from ringfence.jobs.auditing.alarms.rules import RECORD
 from ringfence.jobs.integrity.alarm import SOUND
 from ringfence.jobs.report.pack_archive import PackArchive
-from ringfence.jobs.views.tables import Table
+from ringfence.jobs.views.tables import TableView, csv_blocks
+from ringfence.jobs.views.tables.model import Rows
 
 PREDICTIONS, LABELS, GROUPS = "predictions.jsonl.gz", "labels.jsonl.gz", "groups.jsonl.gz"
 MARKS, LISTS = "marks.jsonl.gz", "lists.json"
@@ -79,7 +80,9 @@ def salted_name(salt: bytes) -> NameOf:
     return lambda key: salted_key(salt, key)
 
 
-def write_chain(archive: PackArchive, store: Store, project: str, *, withhold: bool) -> ChainEnd:
+def write_chain(
+    archive: PackArchive, store: Store, project: str, progress: Progress, *, withhold: bool
+) -> ChainEnd:
     """Write the chain from its beginning; `withhold` bodies that name nodes."""
     end = ChainEnd()
     with archive.member(CHAIN) as file:
@@ -91,6 +94,7 @@ def write_chain(archive: PackArchive, store: Store, project: str, *, withhold: b
                     row |= {"body": None, "body_sha256": digest.hexdigest()}
                 file.write(_line(row))
                 end = end.after(entry)
+            progress("entries of the chain packed", end.entries, 0)
     return end
 
 
@@ -108,15 +112,14 @@ def names_nodes(entry: ChainEntry) -> bool:
     return left or entry.kind == MARKED_NODE
 
 
-def withhold_words(table: Table) -> Table:
-    """Return a table without the sentences of verifications, which may name nodes."""
-    rows = [
+def withhold_words(rows: Rows) -> Rows:
+    """Return rows of a table without the sentences of verifications, which may name nodes."""
+    return [
         row | {"words": WITHHELD}
         if row.get("rule") == RECORD or row.get("job") in ("verify", "reconcile")
         else row
-        for row in table.rows
+        for row in rows
     ]
-    return replace(table, rows=rows)
 
 
 def entry_ns(entry: ChainEntry) -> int | None:
@@ -152,15 +155,20 @@ def write_predictions(
 
 
 def write_labels(
-    archive: PackArchive, store: Store, project: str, since_ns: int, name_of: NameOf
+    archive: PackArchive,
+    store: Store,
+    project: str,
+    since_ns: int,
+    name_of: NameOf,
+    progress: Progress,
 ) -> int:
     """Write every class that was noticed since a time; return how many there are."""
     written = 0
     with archive.gzipped(LABELS) as file:
-        for block in pack_rows.label_blocks(store, project, since_ns):
-            rows = sorted((_named(row, name_of) for row in block), key=lambda row: str(row["key"]))
-            file.write(b"".join(map(_line, rows)))
-            written += len(rows)
+        for block in pack_rows.label_blocks(store, project, since_ns, name_of):
+            file.write(b"".join(_line(_named(row, name_of)) for row in block))
+            written += len(block)
+            progress("classes packed", written, 0)
     return written
 
 
@@ -170,14 +178,22 @@ def write_groups(
     project: str,
     runs: Sequence[PeriodRun],
     name_of: NameOf,
+    progress: Progress,
 ) -> None:
     """Write the groups of the nodes of some runs."""
     with archive.gzipped(GROUPS) as file:
-        for decided in runs:
-            rows = pack_rows.group_rows(store, project, decided.seq)
-            named = [{"run": decided.seq, **_named(row, name_of)} for row in rows]
-            named.sort(key=lambda row: (row["key"], row["property"]))
-            file.write(b"".join(map(_line, named)))
+        for done, decided in enumerate(runs, start=1):
+            for block in pack_rows.group_blocks(store, project, decided.seq, name_of):
+                named = ({"run": decided.seq, **_named(row, name_of)} for row in block)
+                file.write(b"".join(map(_line, named)))
+            progress("runs whose groups are packed", done, len(runs))
+
+
+def write_table(archive: PackArchive, view: TableView, blocks: Iterable[Rows]) -> None:
+    """Write a table as CSV, block by block."""
+    with archive.member(f"tables/{view.name}.csv") as file:
+        for text in csv_blocks(view.columns, blocks):
+            file.write(text.encode())
 
 
 def write_lists(

@@ -1,13 +1,13 @@
 """Rows of an audit pack, block by block: predictions, classes, groups and chain entries.
 
 Predictions come in the order of their keys' code points, in which the chain's digests are made; a
-database's own order of texts may be another one. The keys of one run are in memory, no more.
+database's own order of texts may be another one. The keys of one run, or of the classes of one
+audit, are in memory, no more.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import groupby
 from typing import Any
 
 from sqlalchemy import select
@@ -48,18 +48,23 @@ def prediction_blocks(
             yield [rows[key] for key in part]
 
 
-def label_blocks(store: Store, project: str, since_ns: int) -> Iterator[list[Row]]:
-    """Yield classes that were noticed since a time; a block has those of one chain entry."""
+def label_blocks(
+    store: Store, project: str, since_ns: int, name_of: Callable[[str], str]
+) -> Iterator[list[Row]]:
+    """Yield classes that were noticed since a time: by time, then by the names of their nodes."""
     columns = [label.c[name] for name in LABEL_COLUMNS]
-    query = (
-        select(*columns)
-        .where(label.c.project == project, label.c.noticed_ns >= since_ns)
-        .order_by(label.c.noticed_ns)
-        .execution_options(yield_per=ROWS_PER_BLOCK)
+    noticed = select(label.c.noticed_ns).where(
+        label.c.project == project, label.c.noticed_ns >= since_ns
     )
     with store.reading() as connection:
-        for _, block in groupby(connection.execute(query), key=lambda row: row.noticed_ns):
-            yield [row._asdict() for row in block]
+        times = connection.execute(noticed.distinct().order_by(label.c.noticed_ns)).scalars().all()
+        for noticed_ns in times:
+            then = (label.c.project == project) & (label.c.noticed_ns == noticed_ns)
+            keys = connection.execute(select(label.c.node_key).where(then)).scalars()
+            for part in split(sorted(keys, key=name_of), ROWS_PER_BLOCK):
+                query = select(*columns).where(then, label.c.node_key.in_(part))
+                rows = {row.node_key: row._asdict() for row in connection.execute(query)}
+                yield [rows[key] for key in part]
 
 
 def mark_blocks(store: Store, project: str) -> Iterator[list[Row]]:
@@ -75,15 +80,21 @@ def mark_blocks(store: Store, project: str) -> Iterator[list[Row]]:
             yield [row._asdict() for row in block]
 
 
-def group_rows(store: Store, project: str, seq: int) -> list[Row]:
-    """Return the groups of the nodes that a run evaluated."""
-    query = (
-        select(grouping.c.node_key, grouping.c.property, grouping.c.value)
-        .join(prediction, same_node(grouping))
-        .where(prediction.c.project == project, prediction.c.seq == seq)
-    )
+def group_blocks(
+    store: Store, project: str, seq: int, name_of: Callable[[str], str]
+) -> Iterator[list[Row]]:
+    """Yield the groups of the nodes that a run evaluated, by the names of the nodes."""
+    of = grouping.c
+    of_run = (prediction.c.project == project) & (prediction.c.seq == seq)
+    keys = select(of.node_key).join(prediction, same_node(grouping)).where(of_run).distinct()
     with store.reading() as connection:
-        return [row._asdict() for row in connection.execute(query)]
+        named = sorted(connection.execute(keys).scalars(), key=name_of)
+        for part in split(named, ROWS_PER_BLOCK):
+            query = select(of.node_key, of.property, of.value).where(
+                of.project == project, of.node_key.in_(part)
+            )
+            rows = [row._asdict() for row in connection.execute(query)]
+            yield sorted(rows, key=lambda row: (name_of(row["node_key"]), row["property"]))
 
 
 def chain_blocks(store: Store, project: str) -> Iterator[tuple[ChainEntry, ...]]:

@@ -9,7 +9,7 @@ primary key (`nodes`), the worklist by its index, and the Run page reads those o
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -73,6 +73,7 @@ from ringfence.connector.store.tables import (
 
 HEAVY_RUN_COLUMNS = ("calibration_scores", "watch")
 MAX_NAMED_ROWS = 2_000
+ENTRIES_PER_BLOCK = 500
 T = TypeVar("T")
 
 
@@ -351,6 +352,24 @@ class ProjectQueries:
             query = query.where(audit.c.n >= first, audit.c.n < end)
         newest_first = query.order_by(audit.c.n.desc()).limit(self.max_rows)
         return self.records(newest_first, chain_entry_from_row)
+
+    def chain_blocks(self, size: int = ENTRIES_PER_BLOCK) -> Iterator[list[ChainEntry]]:
+        """Yield the same entries, newest first, `size` at a time."""
+        left, before = self.max_rows, self.chain_length() + 1
+        first = 1
+        if self.span is not None:
+            with self.store.reading() as connection:
+                first, before = find_entries(connection, self.project, self.span)
+        while left > 0:
+            query = select(audit).where(
+                audit.c.project == self.project, audit.c.n >= first, audit.c.n < before
+            )
+            newest_first = query.order_by(audit.c.n.desc()).limit(min(size, left))
+            block = self.records(newest_first, chain_entry_from_row)
+            if not block:
+                return
+            yield block
+            left, before = left - len(block), block[-1].n
 
     def whole_chain(self) -> list[ChainEntry]:
         """Return every entry of the audit chain, oldest first."""

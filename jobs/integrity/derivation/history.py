@@ -127,7 +127,7 @@ class Manifests:
     def keep_further(
         self, run: DecidedRun, keys: Sequence[str], sets: NDArray[np.bool_], classes: Sequence[str]
     ) -> None:
-        """Take a run's sets at the alphas after the first [alphas - 1, keys, classes]; as they are
+        """Take a run's sets at the alphas after the first [alphas - 1, keys, classes] as they are
         derived, and needed only where rows about them are derived too.
         """
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from ringfence.jobs.views.tables import coverage, lists, models, operations, runs
-from ringfence.jobs.views.tables.model import Column, Table, TableView, as_csv, cell
+from ringfence.jobs.views.tables.model import Column, Table, TableView, as_csv, cell, csv_blocks
 
-__all__ = ["TABLES", "Column", "Table", "TableView", "as_csv", "cell"]
+__all__ = ["TABLES", "Column", "Table", "TableView", "as_csv", "cell", "csv_blocks"]
 
 TABLES: dict[str, TableView] = {
     view.name: view

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -79,7 +79,10 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """How a table comes to be: its name and columns, and the function that reads its rows."""
+    """How a table comes to be: its name and columns, and the function that reads its rows.
+
+    `read_blocks` reads the same rows block by block, for files of tables that grow with the record.
+    """
 
     name: str
     title: str
@@ -87,6 +90,14 @@ class TableView:
     read_rows: Callable[[ProjectQueries], Rows]
     empty: str = "Nothing yet."
     lead: tuple[str, ...] = ()
+    read_blocks: Callable[[ProjectQueries], Iterator[Rows]] | None = None
+
+    def blocks(self, queries: ProjectQueries) -> Iterator[Rows]:
+        """Yield the rows, at once where they are few."""
+        if self.read_blocks is None:
+            yield self.read_rows(queries)
+        else:
+            yield from self.read_blocks(queries)
 
     def read(self, queries: ProjectQueries) -> Table:
         """Return the table with its rows."""
@@ -136,11 +147,21 @@ def _order(value: Any) -> tuple[int, float, str]:
 
 def as_csv(table: Table) -> str:
     """Return the table's raw values; text that a spreadsheet would run gets a quote before it."""
+    return "".join(csv_blocks(table.columns, [table.rows]))
+
+
+def csv_blocks(columns: Sequence[Column], blocks: Iterable[Rows]) -> Iterator[str]:
+    """Yield the text of a CSV file: the headings, then each block of rows."""
+    yield _csv_lines([[column.title for column in columns]])
+    for rows in blocks:
+        yield _csv_lines(
+            [csv_cell(row.get(column.key), column.format) for column in columns] for row in rows
+        )
+
+
+def _csv_lines(lines: Iterable[Sequence[Any]]) -> str:
     out = io.StringIO()
-    writer = csv.writer(out)
-    writer.writerow([column.title for column in table.columns])
-    for row in table.rows:
-        writer.writerow([csv_cell(row.get(column.key), column.format) for column in table.columns])
+    csv.writer(out).writerows(lines)
     return out.getvalue()
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict
 
+from ringfence.connector.records import ChainEntry
 from ringfence.connector.store.audit_chain.summary import describe_entry
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
-from ringfence.jobs.views.tables.model import Column, Rows, TableView
+from ringfence.jobs.views.tables.model import Cells, Column, Rows, TableView
 
 
 def _quarantine_rows(queries: ProjectQueries) -> Rows:
@@ -38,16 +40,20 @@ def _event_rows(queries: ProjectQueries) -> Rows:
 
 
 def _chain_rows(queries: ProjectQueries) -> Rows:
-    return [
-        as_row(entry)
-        | {
-            "kind": entry.kind,
-            "what": describe_entry(entry),
-            "at_ns": entry.at_ns,
-            "actor": entry.actor,
-        }
-        for entry in queries.chain()
-    ]
+    return [_entry_row(entry) for entry in queries.chain()]
+
+
+def _chain_blocks(queries: ProjectQueries) -> Iterator[Rows]:
+    return ([_entry_row(entry) for entry in block] for block in queries.chain_blocks())
+
+
+def _entry_row(entry: ChainEntry) -> Cells:
+    return as_row(entry) | {
+        "kind": entry.kind,
+        "what": describe_entry(entry),
+        "at_ns": entry.at_ns,
+        "actor": entry.actor,
+    }
 
 
 QUARANTINE = TableView(
@@ -144,4 +150,5 @@ CHAIN = TableView(
     _chain_rows,
     "No entry in this time.",
     lead=("at_ns", "actor", "what"),
+    read_blocks=_chain_blocks,
 )
