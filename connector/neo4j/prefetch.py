@@ -10,6 +10,10 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+_AT_WORK: set[ThreadPoolExecutor] = set()
+"""Executors of open streams. The thread of one that nothing refers to ends by itself: a stream that
+is given up after an error, and collected with the error, would wait for it for ever."""
+
 
 def prefetch(*streams: Generator[T, None, None]) -> Iterator[T]:
     """Yield the streams' blocks in turn, each fetched in a thread while others are used.
@@ -35,7 +39,10 @@ def prefetch(*streams: Generator[T, None, None]) -> Iterator[T]:
 class _Fetcher(Generic[T]):
     def __init__(self, blocks: Generator[T, None, None], open_: ExitStack) -> None:
         self._blocks = blocks
-        self._thread = open_.enter_context(ThreadPoolExecutor(1, "prefetch"))
+        thread = ThreadPoolExecutor(1, "prefetch")
+        _AT_WORK.add(thread)
+        open_.callback(_AT_WORK.discard, thread)
+        self._thread = open_.enter_context(thread)
         open_.callback(lambda: self._thread.submit(blocks.close).result())
         self._following = self._thread.submit(_next, blocks)
 

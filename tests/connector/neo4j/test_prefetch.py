@@ -1,5 +1,6 @@
 """Blocks that are fetched in threads: their order, their errors, and who closes what."""
 
+import gc
 import threading
 import time
 
@@ -91,3 +92,33 @@ def test_one_after_the_other_they_would_not_meet():
     barrier.wait = lambda timeout: threading.Barrier.wait(barrier, 0.1)
     with pytest.raises(threading.BrokenBarrierError):
         list(prefetch(meeting(barrier)))
+
+
+def test_a_stream_that_is_collected_with_an_error_is_closed():
+    """An error keeps the frames that it came through: nothing else refers to the stream then."""
+    closed = []
+
+    def blocks():
+        try:
+            yield from range(5)
+        finally:
+            closed.append(True)
+
+    def give_up():
+        stream = prefetch(blocks())
+        assert next(stream) == 0
+        cycle = {"stream": stream}
+        cycle["itself"] = cycle
+
+    def collect():
+        gc.disable()
+        give_up()
+        gc.enable()
+        assert not closed
+        gc.collect()
+
+    thread = threading.Thread(target=collect, daemon=True)
+    thread.start()
+    thread.join(PATIENCE_SECONDS)
+    assert not thread.is_alive()
+    assert closed == [True]
