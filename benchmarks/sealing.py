@@ -2,12 +2,14 @@
 
     python -m benchmarks.sealing [--quick]
 
-The SQL side of a run and its audit (decide, apply, classes, coverage, alarms) on SQLite, once as it
-is, once with no entry, no digest and no seal, once sealed without comparing what it rests on
-(`basis_check`), and once without what its entry can be derived from again (the p-values that the
-monitor is fed with, `run_basis`), in turns on four stores; then that comparison after many runs;
-then what `ringfence score` checks before it begins, by the number of members, and what the Audit
-trail page checks each time, by the number of runs. CPU seconds of one thread.
+Whole runs and audits, from a real Neo4j and into it, with the comparison of what they rest on
+(`basis_check`) and without it, in turns on one project (`--whole` measures these alone). Then the
+SQL side of a run and its audit (decide, apply, classes, coverage, alarms) on SQLite, once as it is,
+once with no entry, no digest and no seal, once without that comparison, and once without what its
+entry can be derived from again (the p-values that the monitor is fed with, `run_basis`), in turns
+on four stores; then that comparison after many runs; then what `ringfence score` checks before it
+begins, by the number of members, and what the Audit trail page checks each time, by the number of
+runs. CPU seconds of one thread.
 """
 
 from __future__ import annotations
@@ -18,13 +20,17 @@ import json
 import statistics
 import tempfile
 import time
-from contextlib import ExitStack, contextmanager
+from collections import defaultdict
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from unittest import mock
 
-from benchmarks.measuring import cpu_seconds, keep, show
+import numpy as np
+
+from benchmarks.measuring import PUBLISHED_KEY, cpu_seconds, keep, show
+from ringfence.connector.neo4j import embedded
 from ringfence.connector.records import KnownClass, Member, Prediction
 from ringfence.connector.store import alarms, chain, coverage, labels, runs
 from ringfence.connector.store.audit_chain.basis.mark import mark_on_record
@@ -39,12 +45,20 @@ from ringfence.connector.store.models import record_model
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.runs import Decision
 from ringfence.connector.store.writer import Writer
+from ringfence.jobs.auditing import audit
 from ringfence.jobs.auditing.alarms.state import raise_alarms
-from ringfence.jobs.auditing.audit import count_coverage
-from ringfence.jobs.config.load import load_values
+from ringfence.jobs.auditing.audit import count_coverage, run_audit
+from ringfence.jobs.config.load import load, load_values
 from ringfence.jobs.integrity.chain_check import chain_words
+from ringfence.jobs.project.workspace import open_workspace
+from ringfence.jobs.samples.accounts import batches, reveal, sample_toml
+from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.samples.audit_store import Plan, fill_store
+from ringfence.jobs.scoring.score import run_scoring
+from ringfence.jobs.setup.migrate import run_migrations
+from ringfence.models.sample.accounts import sample_graph
 
+FIRST_ACCOUNTS = 2_000
 SETS, CLASSES = 1_000, ("retail", "business", "mule", "exchange")
 PLAN = Plan(runs=1, per_run=10, calibration=300)
 UNSEALED = (
@@ -174,6 +188,63 @@ def measure_basis(folder: Path, count: int) -> dict[str, object]:
     }  # fmt: skip
 
 
+def measure_whole(folder: Path, pairs: int) -> list[dict[str, object]]:
+    """Whole runs of 1,000 new accounts and their audits, each second one compares nothing."""
+    from ringfence.jobs.training.train import run_training
+
+    path = _new(folder, "whole") / "ringfence.toml"
+    path.write_text(sample_toml("embedded", "bench"), encoding="utf-8")
+    settings = load(path, PUBLISHED_KEY)
+    sizes = [FIRST_ACCOUNTS] + [SETS] * (2 * pairs + 2)
+    sample = sample_graph(sum(sizes), seed=0, mean_degree=8.0)
+    parts = list(batches(sample, sizes))
+    everybody, nobody = np.ones(sample.nodes, np.bool_), np.zeros(sample.nodes, np.bool_)
+    seconds: dict[tuple[str, bool], list[float]] = defaultdict(list)
+    with embedded.running(settings.engine.folder / "neo4j"), open_workspace(settings) as workspace:
+        run_migrations(workspace)
+        load_batch(workspace.graph, sample, parts[0], everybody, lambda *_: None)
+        run_training(workspace)
+        for number, part in enumerate(parts[1:]):
+            load_batch(workspace.graph, sample, part, nobody, lambda *_: None)
+            checked = (number // 2 + number) % 2 == 0  # who comes first changes from pair to pair
+            with nullcontext() if checked else trusting():
+                score, report = cpu_seconds(lambda: run_scoring(workspace))
+                reveal(workspace.graph, sample, part.nodes[::2])
+                audit_, _ = cpu_seconds(lambda: run_audit(workspace))
+            assert report.evaluated == SETS
+            if number >= 2:
+                seconds["score", checked].append(score)
+                seconds["audit", checked].append(audit_)
+    return [_whole_row(verb, seconds[verb, True], seconds[verb, False]) for verb in
+            ("score", "audit")]  # fmt: skip
+
+
+def _whole_row(verb: str, sealed: list[float], trusting: list[float]) -> dict[str, object]:
+    ratios = sorted(a / b for a, b in zip(sealed, trusting, strict=True))
+    return {
+        "what": f"whole {verb}, {SETS:,} sets", "size": len(ratios),
+        "seconds": statistics.median(sealed), "unchecked": statistics.median(trusting),
+        "check_ratio": statistics.median(ratios), "lowest": ratios[0], "highest": ratios[-1],
+    }  # fmt: skip
+
+
+@contextmanager
+def trusting():
+    """Verbs that compare nothing of what they read from SQL, as before there was a comparison."""
+    required = [name for name in vars(Basis) if name.startswith("require_")]
+    with ExitStack() as stack:
+        for name in required:
+            stack.enter_context(mock.patch.object(Basis, name))
+        for name in COMPARED_BY_RULES:
+            stack.enter_context(mock.patch.object(alarms, name))
+        stack.enter_context(mock.patch.object(audit, "_read_mark", _read_mark))
+        yield
+
+
+def _read_mark(workspace, _writer):
+    return coverage.mark_of(workspace.store, workspace.project)
+
+
 def measure_start(folder: Path, members: int) -> dict[str, object]:
     """What `score` and `audit` compare before they begin."""
     project = Project(_new(folder, f"members-{members}"))
@@ -207,9 +278,16 @@ def _new(folder: Path, name: str) -> Path:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
+    parser.add_argument("--whole", action="store_true", help="whole runs alone; nothing is kept")
+    options = parser.parse_args()
+    quick = options.quick
     with tempfile.TemporaryDirectory() as name:
         folder, rows = Path(name), []
+        rows += measure_whole(folder, 3 if quick else 10)
+        for row in rows:
+            show(row)
+        if options.whole:
+            return
         work = [lambda: measure_runs(folder, 3 if quick else 15)]
         work += [
             lambda n=n: measure_start(folder, n) for n in (10_000, *([] if quick else [10**6]))

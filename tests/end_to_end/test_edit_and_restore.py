@@ -7,8 +7,9 @@ from sqlalchemy import delete, select
 
 from ringfence.connector import fault_points
 from ringfence.connector.errors import StoreError
-from ringfence.connector.store import tables
+from ringfence.connector.store import coverage, tables
 from ringfence.connector.store.shadow import coverage as shadow_coverage
+from ringfence.jobs.auditing import audit
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.derivation import derived_shadow
 from ringfence.jobs.integrity.reconcile import run_reconcile
@@ -52,6 +53,20 @@ def remove_files(folder):
     for file in sorted(folder.rglob("*"), reverse=True):
         if file.is_file():
             file.unlink()
+
+
+@answered
+def test_a_mark_that_nobody_compares_hides_classes_for_good(workspace, sample, monkeypatch):
+    """The control: what the line `mark of classes` was before, and no verification names it."""
+    EDITS["mark of classes"].before(workspace, sample)
+    line = EDITS["mark of classes"]
+    edit(workspace, line.column, line.change)  # nobody has to put it back: the audit moves it on
+    read = coverage.mark_of(workspace.store, workspace.project)
+    monkeypatch.setattr(audit, "mark_on_record", lambda *_: read)
+    assert line.verb(workspace).newly_known == 0
+    monkeypatch.undo()
+    require_sound(workspace)
+    assert line.verb(workspace).newly_known == 0
 
 
 class Killed(BaseException):

@@ -127,9 +127,7 @@ class Manifests:
     def keep_further(
         self, run: DecidedRun, keys: Sequence[str], sets: NDArray[np.bool_], classes: Sequence[str]
     ) -> None:
-        """Take a run's sets at the alphas after the first [alphas - 1, keys, classes] as they are
-        derived, and needed only where rows about them are derived too.
-        """
+        """Take sets at the alphas after the first [alphas - 1, keys, classes]; not needed here."""
 
     def manifest(self, version: str) -> Body:
         """Return a version's manifest; empty where it can't be read."""
