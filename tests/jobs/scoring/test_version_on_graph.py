@@ -301,6 +301,10 @@ def calibrate_as_before(workspace, model, mirror):
 def test_a_rescore_that_is_calibrated_with_the_training_alone_is_found(project, monkeypatch):
     """Negative control: what `ringfence rescore` did until it was calibrated as a run."""
     workspace = project.under(rule="auto", calibration_set="growing", adapt=True)
-    monkeypatch.setattr(rescore, "calibrate_version", calibrate_as_before)
+    monkeypatch.setattr(
+        rescore,
+        "calibrate_on_record",
+        lambda held, _, model, mirror: calibrate_as_before(held, model, mirror),
+    )
     with pytest.raises(AssertionError):
         require_equal_rescores(decide(workspace))
