@@ -36,6 +36,7 @@ READING = {
     "status": ("status",),
     "verify": ("verify",),
     "worklist": ("worklist",),
+    "outcomes": ("outcomes",),
     "explain": ("explain", "KEY", "--why"),
     "report": ("report", "--output", "report.html"),
     "query": ("query", "MATCH (n:Account) RETURN count(n) AS n"),
