@@ -242,6 +242,38 @@ def test_init_proposes_the_columns_and_names_what_it_leaves_out(bank, graph, tmp
     assert any("has the column nothing; there are: amount" in message for message in errors)
 
 
+ODD = """
+MATCH ()-[r:SENT]->() WITH r ORDER BY r.amount, elementId(r) WITH collect(r) AS sent
+UNWIND range(0, size(sent) - 1, 3) AS at WITH sent[at] AS r, at
+SET r.amount = CASE at % 4 WHEN 0 THEN 'nine' WHEN 1 THEN date('2026-01-01')
+  WHEN 2 THEN true ELSE null END
+"""
+
+
+def test_amounts_whose_type_changes_are_missing_and_said_so(
+    bank, make, graph, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("RINGFENCE_NEO4J_USER", graph.auth[0])
+    monkeypatch.setenv("RINGFENCE_NEO4J_PASSWORD", graph.auth[1])
+    monkeypatch.setenv("RINGFENCE_AUDIT_URL", f"sqlite:///{tmp_path}/project.db")
+    workspace, path = make("project")
+    run_training(workspace)
+    bank.grow(20, known=False)
+    graph.run(ODD)
+    graph.run("MATCH (a:Account)-[r:SENT]->() WHERE a.kind IS NULL SET r.amount = ['a', 'b']")
+    report = run_scoring(workspace)
+    assert report.evaluated == 20
+    kept, anew = kept_and_anew(workspace, tmp_path / "odd")
+    np.testing.assert_array_equal(kept, anew)
+    assert np.isfinite(kept).all()
+    said = [finding.text for finding in run_doctor(path)]
+    assert any("amount is of little use: values of several types" in text for text in said)
+    again = run_training(workspace)  # the next version goes without the column, in words
+    card = dict(read_card(workspace.store, workspace.project, again.version).sections[1].rows)
+    (why,) = (why for name, why in card.items() if name.startswith("column left out"))
+    assert "values of several types" in why
+
+
 def test_amounts_that_appear_only_later_disturb_no_version_and_serve_the_next_one(
     bank, make, graph, tmp_path
 ):
