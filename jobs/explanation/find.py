@@ -21,7 +21,7 @@ from ringfence.jobs.explanation.attributions import attribute, refuse_method
 from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.explained_node import ExplainedNode, find_node
 from ringfence.jobs.explanation.minimal_change import Asked, find_smallest
-from ringfence.jobs.explanation.reasons import EXACT, NEIGHBOUR, Part, Reason, Reasons
+from ringfence.jobs.explanation.reasons import EXACT, MAX_LOG_ODDS, NEIGHBOUR, Part, Reason, Reasons
 from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.workspace import Workspace
@@ -78,6 +78,21 @@ def find_reasons(
     return _answer(node, levels, deadline, progress)
 
 
+def log_odds_of(outputs: Floats) -> Floats:
+    """Return the log odds of each class from a node's outputs [classes], before any softmax.
+
+    A probability of nearly 1 can't move any more in its digits; its log odds can.
+
+    >>> log_odds_of(np.array([40.0, 0.0])).tolist()
+    [40.0, -40.0]
+    """
+    odds = [
+        value - np.logaddexp.reduce(np.delete(outputs, place))
+        for place, value in enumerate(outputs)
+    ]
+    return np.asarray(np.clip(np.nan_to_num(np.array(odds)), -MAX_LOG_ODDS, MAX_LOG_ODDS))
+
+
 def describe_graph(mirror: Mirror) -> str:
     """Say on which graph an answer is computed."""
     return (
@@ -95,6 +110,9 @@ class _Ranks:
             node.workspace, node.model, node.mirror, graph=node.graph, at_alpha=True
         )
         self.calibration: Floats | None = None
+        self.log_odds_now: Floats = np.zeros(len(node.model.classes))
+        self.log_odds: list[Floats] = []
+        self._newest = self.log_odds_now
 
     def now(self) -> Evaluation:
         """Evaluate the node as it is; the calibration nodes are scored here, once."""
@@ -107,6 +125,7 @@ class _Ranks:
             if self.deadline.over():
                 break
             rows.append(self._scores(question, np.array([self.node.row])))
+            self.log_odds.append(self._newest)
             self.questions += 1
             self.progress("questions", self.questions, 0)
         if not rows:
@@ -121,6 +140,7 @@ class _Ranks:
             if self.calibration is None:
                 near = np.append(wanted[: len(wanted) - many], node.row)
                 self.calibration = self._scores(None, near)
+                self.log_odds_now = self._newest
             as_it_is = self.calibration[-1:]
             of_node = [scores if scores.size else as_it_is for scores in asked]
             scores = np.concatenate([self.calibration[:-1], *of_node])
@@ -139,7 +159,10 @@ class _Ranks:
         terms = self.version.terms
         near = neighbourhood(graph, wanted) if needs_neighbours(terms.score) else None
         rows = wanted if near is None else near.rows
-        probabilities = softmax64(what_if.outputs_now(rows))
+        outputs = what_if.outputs_now(rows)
+        place = int(np.flatnonzero(rows == self.node.row)[-1])
+        self._newest = log_odds_of(np.asarray(outputs[place], np.float64))
+        probabilities = softmax64(outputs)
         seed = node_seed(self.node.workspace.settings, self.node.model.manifest)
         u = uniforms_of(self.node.mirror, rows, seed)
         return np.asarray(node_scores(terms.score, probabilities, u, terms.score_options(), near))
@@ -157,13 +180,17 @@ def _answer(
     levels = _levels(classes, recorded, evaluation)
     questions = node.questions(MAX_NEIGHBOURS)
     without = ranks.ask([question for question, _ in questions])
-    answered = questions[: len(without)]
+    answered, odds = questions[: len(without)], ranks.log_odds[: len(without)]
     smallest = find_smallest(Asked(classes, levels, now, answered, without), ranks.ask)
     reasons = [
-        _reason(classes, levels, part, now, p)
-        for (_, part), p in zip(answered, without, strict=True)
+        _reason(classes, levels, part, now, p, ranks.log_odds_now - log_odds)
+        for (_, part), p, log_odds in zip(answered, without, odds, strict=True)
     ]
-    reasons.sort(key=lambda why: (-why.flips, -why.moved, why.part.kind, why.part.describe()))
+    reasons.sort(
+        key=lambda why: (
+            -why.flips, -why.moved, -why.strength, why.part.kind, why.part.describe()
+        )
+    )  # fmt: skip
     return Reasons(
         graph=describe_graph(node.mirror),
         model=node.model.version,
@@ -177,6 +204,7 @@ def _answer(
         smallest=tuple(smallest),
         left_unasked=len(questions) - len(answered),
         stopped=_describe_stop(deadline, len(answered), len(questions)),
+        log_odds=tuple(ranks.log_odds_now.tolist()),
     )
 
 
@@ -230,7 +258,12 @@ def _nothing_asked(node: ExplainedNode, stopped: str) -> Reasons:
 
 
 def _reason(
-    classes: Sequence[str], levels: Floats, part: Part, now: Floats, without: Floats
+    classes: Sequence[str],
+    levels: Floats,
+    part: Part,
+    now: Floats,
+    without: Floats,
+    evidence: Floats,
 ) -> Reason:
     inside, then = now > levels, without > levels
     return Reason(
@@ -239,4 +272,5 @@ def _reason(
         tuple(name for name, comes in zip(classes, then & ~inside, strict=True) if comes),
         tuple(name for name, goes in zip(classes, ~then & inside, strict=True) if goes),
         float(np.abs(without - now).max()),
+        evidence=tuple(evidence.tolist()),
     )

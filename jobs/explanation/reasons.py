@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 NEIGHBOUR, TYPE, COLUMN = "neighbour", "relationship type", "column"
+MIN_EVIDENCE = 1e-6  # of log odds: less is rounding
+MAX_LOG_ODDS = 50.0
+MANY_TIMES = 1_000.0
+MAX_TOLD = 2  # parts for a class, and against it, in a sentence
 EXACT = "exact"
 """The method of ringfence's own passes; any other name is that of one of PyG's explainers."""
 
@@ -40,8 +45,10 @@ class Part:
 class Reason:
     """What a part does: p-values by class without it, and what changes.
 
-    enters, leaves: classes that would come into the set, or go out of it. moved: the largest change
-    of a p-value. `weight` is what one of PyG's explainers gives in place of all these.
+    `evidence` is by how much a class's log odds are higher with the part than without it: it says
+    something where a p-value is at its end and can't move. enters, leaves: classes that would come
+    into the set, or go out of it. moved: the largest change of a p-value. `weight` is what one of
+    PyG's explainers gives in place of all these.
     """
 
     part: Part
@@ -50,6 +57,12 @@ class Reason:
     leaves: tuple[str, ...] = ()
     moved: float = 0.0
     weight: float | None = None
+    evidence: tuple[float, ...] = ()
+
+    @property
+    def strength(self) -> float:
+        """The largest evidence for or against a class; nothing where none was counted."""
+        return max((abs(value) for value in self.evidence), default=0.0)
 
     @property
     def flips(self) -> bool:
@@ -68,6 +81,7 @@ class Reason:
             "enters": self.enters,
             "leaves": self.leaves,
             "moved": self.moved,
+            "evidence": self.evidence,
         }
 
 
@@ -130,6 +144,18 @@ class Reasons:
     method: str = EXACT
     left_unasked: int = 0
     stopped: str = ""
+    log_odds: tuple[float, ...] = ()
+
+    @property
+    def likeliest(self) -> int:
+        """The place of the class with the highest log odds, else with the highest p-value."""
+        by = self.log_odds or self.p_values
+        return max(range(len(by)), key=lambda place: by[place], default=0)
+
+    @property
+    def sentence(self) -> str:
+        """What the likeliest class rests on; empty where no evidence was counted."""
+        return describe_evidence(self) if self.log_odds and self.reasons else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence explain --why --json` prints."""
@@ -145,6 +171,56 @@ class Reasons:
             "asked": self.asked,
             "left_unasked": self.left_unasked,
             "stopped": self.stopped or None,
+            "log_odds": self.log_odds,
+            "words": self.sentence or None,
             "reasons": [reason.as_json() for reason in self.reasons],
             "smallest_changes": [change.as_json() for change in self.smallest],
         }
+
+
+def describe_evidence(reasons: Reasons) -> str:
+    """Say what the likeliest class rests on, or that no single part moves it.
+
+    >>> part = Part("neighbour", "d102", "USES", "Device")
+    >>> reason = Reason(part, (0.5, 0.2), evidence=(1.1, -1.1))
+    >>> asked = Reasons("", "", ("mule", "retail"), (0.5, 0.2), (0.1, 0.1), (), 1, 1, (reason,),
+    ...                 log_odds=(2.0, -2.0))
+    >>> describe_evidence(asked)
+    'for mule speaks most neighbour Device d102 by USES (odds times 3)'
+    """
+    place = reasons.likeliest
+    name = reasons.classes[place]
+    told = [
+        reason
+        for reason in reasons.reasons
+        if len(reason.evidence) > place and abs(reason.evidence[place]) > MIN_EVIDENCE
+    ]
+    told.sort(key=lambda reason: -abs(reason.evidence[place]))
+    if not told:
+        return (
+            f"no single neighbour or column moves the odds of {name}: what the version learnt of "
+            "all nodes speaks alone (the prior)"
+        )
+    for_it = [reason for reason in told if reason.evidence[place] > 0][:MAX_TOLD]
+    against = [reason for reason in told if reason.evidence[place] < 0][:MAX_TOLD]
+    parts = []
+    for side, chosen in (("for", for_it), ("against", against)):
+        if chosen:
+            listed = ", then ".join(_tell(reason, place) for reason in chosen)
+            parts.append(f"{side} {name} speaks most {listed}")
+    return "; ".join(parts)
+
+
+def _tell(reason: Reason, place: int) -> str:
+    return f"{reason.part.describe()} (odds {odds_factor(reason.evidence[place])})"
+
+
+def odds_factor(evidence: float) -> str:
+    """Return by what a class's odds are multiplied, from a difference of log odds.
+
+    >>> odds_factor(1.0986), odds_factor(-0.6931), odds_factor(0.001), odds_factor(20.0)
+    ('times 3', 'divided by 2', 'times 1', 'times 1,000 or more')
+    """
+    how = "times" if evidence >= 0 else "divided by"
+    factor = math.exp(min(abs(evidence), MAX_LOG_ODDS))
+    return f"{how} 1,000 or more" if factor >= MANY_TIMES else f"{how} {factor:.3g}"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -17,6 +18,7 @@ from fastapi import HTTPException, Query
 from ringfence.connector.errors import ConfigError, RingfenceError
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
+from ringfence.jobs.explanation.reasons import odds_factor
 from ringfence.jobs.views.explain import Explanation, explain, levels_of
 
 if TYPE_CHECKING:
@@ -55,7 +57,17 @@ def build(
         reasons, problem = ask_reasons(dashboard, explanation), None
     except RingfenceError as error:
         reasons, problem = None, error
-    return show_reasons(explanation, reasons, problem, class_)
+    values = {} if reasons is None else ask_values(dashboard, explanation)
+    return show_reasons(explanation, reasons, problem, class_, values)
+
+
+def ask_values(dashboard: Dashboard, explanation: Explanation) -> dict[str, str]:
+    """Return the node's properties as the graph has them now; none if it gives no answer."""
+    from ringfence.connector.neo4j.node_values import properties_of
+
+    mapping = dashboard.settings.mapping()
+    told = dashboard.graph.ask(lambda graph: properties_of(graph, mapping, explanation.typed_key))
+    return dict(told or ())
 
 
 def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
@@ -106,6 +118,7 @@ def show_reasons(
     reasons: Reasons | None,
     problem: RingfenceError | None = None,
     asked_class: str = "",
+    node_values: Mapping[str, str] = MappingProxyType({}),
 ) -> Values:
     """Return the template's values."""
     values: Values = {
@@ -125,6 +138,7 @@ def show_reasons(
     names = [reasons.classes[at] for at in order]
     return values | {
         "focus": reasons.classes[place],
+        "because": as_sentence(reasons.sentence),
         "focus_p": reasons.p_values[place],
         "focus_level": reasons.levels[place],
         "choices": [
@@ -133,7 +147,9 @@ def show_reasons(
         ],
         "edges": place_edges(_strongest(neighbours, reasons, place)[:MAX_EDGES], reasons, place),
         "drawn": min(len(neighbours), MAX_EDGES),
-        "bars": draw_bars(_strongest(others, reasons, place)[:MAX_BARS], reasons, place),
+        "bars": draw_bars(
+            _strongest(others, reasons, place)[:MAX_BARS], reasons, place, node_values
+        ),
         "rows": [_row(reason, reasons, place) for reason in reasons.reasons[:MAX_ROWS]],
         "smallest": [as_sentence(change.describe()) for change in reasons.smallest],
         "another_set": set(reasons.classes_in_set) != set(explanation.classes),
@@ -141,7 +157,12 @@ def show_reasons(
 
 
 def effect_of(reason: Reason, reasons: Reasons, place: int) -> float:
-    """How much a part adds to a class's p-value: what it has now minus what it has without."""
+    """How much a part adds to a class's log odds: what they are now minus what without it.
+
+    An answer without evidence, of an older version, has the p-values alone.
+    """
+    if len(reason.evidence) > place:
+        return reason.evidence[place]
     return reasons.p_values[place] - reason.p_values[place]
 
 
@@ -161,14 +182,19 @@ def place_edges(neighbours: Sequence[Reason], reasons: Reasons, place: int) -> l
                 if most
                 else MIN_STROKE,
                 "way": _way(effect),
-                "text": f"{neighbour.part.describe()}: {signed(-effect)} without it",
+                "text": f"{neighbour.part.describe()}: odds {odds_factor(effect)}",
                 "label": neighbour.part.name[:12],
             }
         )
     return placed
 
 
-def draw_bars(parts: Sequence[Reason], reasons: Reasons, place: int) -> list[Values]:
+def draw_bars(
+    parts: Sequence[Reason],
+    reasons: Reasons,
+    place: int,
+    node_values: Mapping[str, str] = MappingProxyType({}),
+) -> list[Values]:
     """Columns and relationship types as bars from the middle: for the class right, against left."""
     most = max((abs(effect_of(part, reasons, place)) for part in parts), default=0.0)
     drawn = []
@@ -178,10 +204,12 @@ def draw_bars(parts: Sequence[Reason], reasons: Reasons, place: int) -> list[Val
         drawn.append(
             {
                 "name": part.part.name if part.part.kind == "column" else f"all {part.part.name}",
+                "value": node_values.get(part.part.name, "") if part.part.kind == "column" else "",
                 "x": round(50.0 if effect >= 0 else 50.0 - width, 2),
                 "width": round(width, 2),
                 "way": _way(effect),
                 "text": signed(effect),
+                "odds": odds_factor(effect),
             }
         )
     return drawn
@@ -200,7 +228,7 @@ def _focus(reasons: Reasons, asked: str) -> int:
     """The class that weights are about: the chosen one, or the likeliest."""
     if asked in reasons.classes:
         return reasons.classes.index(asked)
-    return max(range(len(reasons.classes)), key=lambda at: reasons.p_values[at])
+    return reasons.likeliest
 
 
 def _strongest(parts: list[Reason], reasons: Reasons, place: int) -> list[Reason]:
@@ -217,7 +245,8 @@ def _row(reason: Reason, reasons: Reasons, place: int) -> Values:
     return {
         "what": reason.part.describe(),
         "p": reason.p_values[place],
-        "move": signed(-effect_of(reason, reasons, place)),
+        "move": signed(reason.p_values[place] - reasons.p_values[place]),
+        "odds": odds_factor(effect_of(reason, reasons, place)),
         "moved": reason.moved,
         "set": "; ".join(comes + goes) or "the same",
         "flips": reason.flips,

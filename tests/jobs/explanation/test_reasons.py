@@ -17,6 +17,7 @@ from ringfence.jobs.cli.console import _plain_value
 from ringfence.jobs.dashboard.pages.why import require_an_answer
 from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.find import find_reasons
+from ringfence.jobs.explanation.reasons import MIN_EVIDENCE, Part, Reason, Reasons
 from ringfence.jobs.project import session
 from ringfence.jobs.scoring.rescore import run_rescoring
 from ringfence.jobs.scoring.score import run_scoring
@@ -25,6 +26,8 @@ from ringfence.jobs.training.train import run_training
 from ringfence.jobs.views.explain import levels_of, run_explain
 from ringfence.models.networks.pyg import GCNConv
 from tests.stores import sqlite
+
+MAX_EXPLAINED = 12
 
 
 @sqlite
@@ -61,6 +64,37 @@ def test_reasons_of_a_node_are_ranked_deterministic_and_change_nothing(scored, m
     assert json.loads(json.dumps(told.as_json(), default=_plain_value))["why"]["asked"] > 0
     assert sorted((f, f.stat().st_mtime_ns) for f in workspace.folder.rglob("*")) == files
     assert predictions.evaluated_keys(workspace.store, workspace.project) == before
+
+
+@sqlite
+def test_every_node_has_a_reason_that_moves_its_odds_or_the_prior_speaks_alone(scored):
+    """Also where the p-value of the likeliest class is at its end, and can't move."""
+    workspace = scored.workspace
+    keys = sorted(predictions.evaluated_keys(workspace.store, workspace.project))
+    unmoved = 0
+    for key in keys[:MAX_EXPLAINED]:
+        why = run_explain(workspace, key, why=True).reasons
+        moving = [one for one in why.reasons if one.strength > MIN_EVIDENCE]
+        assert moving or "speaks alone (the prior)" in why.sentence, key
+        assert why.sentence, key
+        assert len(why.log_odds) == len(why.classes)
+        best = why.likeliest
+        unmoved += all(abs(one.p_values[best] - why.p_values[best]) < 1e-12 for one in why.reasons)
+        for one in why.reasons:  # what is told of the odds is what the pass without it gives
+            assert len(one.evidence) == len(why.classes)
+    print(f"{unmoved} nodes where no p-value of the likeliest class moves")
+
+
+def test_where_nothing_moves_the_odds_the_sentence_says_so():
+    """The negative control: parts without evidence are no reasons."""
+    still = Reason(Part("column", "age"), (1.0, 0.0), evidence=(0.0, 0.0))
+    empty = Reasons("", "", ("mule", "retail"), (1.0, 0.0), (0.1, 0.1), ("mule",), 0, 0, (still,),
+                    log_odds=(9.0, -9.0))  # fmt: skip
+    assert "no single neighbour or column moves the odds of mule" in empty.sentence
+    moving = replace(still, evidence=(-0.7, 0.7))
+    told = replace(empty, reasons=(moving,)).sentence
+    assert told == "against mule speaks most column age (odds divided by 2.01)"
+    assert replace(empty, log_odds=()).sentence == ""
 
 
 def _time_is_over_at_each_step(workspace, told, monkeypatch):

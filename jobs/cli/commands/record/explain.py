@@ -89,6 +89,8 @@ def _describe_set(names: Sequence[str] | None) -> str:
 
 def _print_reasons(reasons: Reasons) -> None:
     """Show what each neighbour, relationship type and column does, the strongest first."""
+    from ringfence.jobs.explanation.reasons import odds_factor
+
     if reasons.stopped and not reasons.p_values:
         say_sentence(f"no reason was found: {reasons.stopped}")
         _print_left(reasons)
@@ -97,18 +99,22 @@ def _print_reasons(reasons: Reasons) -> None:
         _print_weights(reasons)
         return
     say(f"Why, on {reasons.graph}; calibration nodes as they are, sets as they were.")
+    if reasons.sentence:
+        say_sentence(reasons.sentence)
     strongest = sorted(range(len(reasons.classes)), key=lambda at: -reasons.p_values[at])
     shown = strongest[:MAX_CLASSES_SHOWN]
     rows = [
         (
             reason.part.describe(),
             *(f"{reason.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
+            odds_factor(reason.evidence[reasons.likeliest]) if reason.evidence else "–",
             _describe_flips(reason),
         )
         for reason in reasons.reasons[:MAX_REASONS_SHOWN]
     ]
     titles = [f"p of {reasons.classes[at]} ({reasons.p_values[at]:.3f})" for at in shown]
-    table("Without it, p-values move by", ("without", *titles, "set"), rows)
+    odds = f"with it, odds of {reasons.classes[reasons.likeliest]}"
+    table("Without it, p-values move by", ("without", *titles, odds, "set"), rows)
     flips = sum(reason.flips for reason in reasons.reasons)
     say(
         f"{flips} single changes would change the set."
