@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from ringfence.connector.list_terms import THEOREM, ListFacts
+from ringfence.connector.list_terms import HOPED, MEASURED, ListFacts
 from ringfence.connector.records import Run
 from ringfence.connector.store.queries.nodes import find_prediction
 from ringfence.connector.store.queries.project import ProjectQueries
+
+HEDGES = {MEASURED: " (measured, not proved)", HOPED: " (neither proved nor measured)"}
+"""What stands behind the promise of a list, where no theorem does."""
 
 
 def describe_lists(
@@ -23,7 +26,7 @@ def describe_lists(
 def describe_list(facts: ListFacts, doubts: Sequence[str] = ()) -> str:
     """Say that a node is on a list, and what the list promises.
 
-    >>> from ringfence.connector.list_terms import ListTerms
+    >>> from ringfence.connector.list_terms import THEOREM, ListTerms
     >>> terms = ListTerms("investigate", "mule", False, 0.2, "run")
     >>> listed = ListFacts(terms, 400, 90, 0.2, 4, 26, THEOREM, "")
     >>> describe_list(listed)
@@ -35,7 +38,7 @@ def describe_list(facts: ListFacts, doubts: Sequence[str] = ()) -> str:
     if doubts:
         return f"on list {terms.name}"
     over = "on average over runs" if terms.per == "run" else "of all runs together"
-    hedge = "" if facts.status == THEOREM else " (measured, not proved)"
+    hedge = HEDGES.get(facts.status, "")
     return (
         f"on list {terms.name}: {over}, at most {100 * terms.may_be_wrong:g} % of its nodes are "
         f"{terms.wrong}{hedge}"
