@@ -6,12 +6,14 @@ import socket
 import socketserver
 import threading
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import select
 
 from ringfence.connector.keys import encode_key
-from ringfence.connector.store import chain, coverage, labels, tables
+from ringfence.connector.store import alarms, chain, coverage, labels, tables
+from ringfence.connector.store.alarms import CheckedAlarm
 from ringfence.jobs.auditing.alarms.channels.webhook import signature
 from ringfence.jobs.auditing.audit import count_coverage, run_audit
 from ringfence.jobs.project.workspace import open_workspace
@@ -103,10 +105,17 @@ def test_an_alarm_waits_for_its_pending_period(scored):
         states = {alarm.rule: alarm.state for alarm in first.alarms}
         assert (states["coverage"], states["unseen"]) == ("pending", "pending")
         assert not first.alarm
-        with workspace.store.transaction() as connection:
-            earlier = tables.alarm.c.since_ns - 3600 * 10**9
-            connection.execute(tables.alarm.update().values(since_ns=earlier))
+        with workspace.writer() as writer:
+            alarms.record_states(writer, lambda _, before: earlier(before.values()))
         assert run_audit(workspace).alarm
+
+
+def earlier(states):
+    """The same states an hour ago, on record."""
+    return [
+        CheckedAlarm(replace(state, since_ns=state.since_ns - 3600 * 10**9), None)
+        for state in states
+    ]
 
 
 def test_groups_are_counted_and_stale_rows_leave_sql_and_graph(scored):

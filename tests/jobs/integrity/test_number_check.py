@@ -1,9 +1,12 @@
 """Numbers of marks, alarm events, comparisons and activations: from the chain, and sealed once."""
 
+from dataclasses import replace
+
 import pytest
 from sqlalchemy import func, insert, select, text
 
-from ringfence.connector.store import chain, tables
+from ringfence.connector.store import alarms, chain, tables
+from ringfence.connector.store.alarms import CheckedAlarm
 from ringfence.connector.store.lifecycle.activations import record_activation
 from ringfence.connector.store.lifecycle.comparisons import record_comparison
 from ringfence.connector.store.worklist.marks import record_mark
@@ -26,9 +29,13 @@ def add_row(kind, store, settings):
         elif kind == "activation":
             record_activation(writer, "sample-2", "promoted", "once more")
         else:
-            with store.transaction() as connection:
-                connection.execute(text("UPDATE alarm SET state = 'no data', since_ns = 1"))
+            alarms.record_states(writer, lambda _, before: without_data(before.values()))
             raise_alarms(writer, settings)
+
+
+def without_data(states):
+    """The same rules without data, on record: each that has some is an event then."""
+    return [CheckedAlarm(replace(state, state="no data", since_ns=1), None) for state in states]
 
 
 def newest(store, kind):

@@ -8,7 +8,8 @@ from ringfence.connector.store.audit_chain.basis.first_sightings import sighting
 from ringfence.connector.store.audit_chain.basis.mark import mark_on_record
 from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.connector.store.chain import chain_key
-from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project
+from ringfence.jobs.auditing.alarms.state import raise_alarms
+from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project, writing
 from tests.jobs.integrity.test_later_tables import later_record
 from tests.jobs.integrity.test_tampering import append_as_before
 
@@ -125,6 +126,24 @@ def test_a_record_of_an_older_version_is_taken(request, tmp_path, engine):
         check_after(opened, "UPDATE lease SET owner = 'nobody'", counted=False)
         with pytest.raises(StoreError, match="rows are not those"):
             check_after(opened, "UPDATE label SET label = 'mule'", counted=False)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_what_an_audit_goes_on_from_in_a_record_of_an_older_version_is_taken(
+    request, tmp_path, engine
+):
+    with project(request, tmp_path, engine, append_as_before) as (store, settings):
+        key = chain_key(None, settings.engine.folder)
+        with store.at_one_moment() as held, held.reading() as connection:
+            basis = Basis(connection, "p", key)
+            basis.require_labels(counted=True)
+            basis.require_coverage()
+            basis.require_alarms()
+            basis.require_consulted()
+            assert mark_on_record(connection, "p", key).grouped_seq == 3
+            assert sightings_on_record(connection, "p", key) == {}  # it has creation times
+        with writing(store, settings) as writer:
+            raise_alarms(writer, settings)
 
 
 def test_a_snapshot_does_not_see_what_is_written_later(later):
