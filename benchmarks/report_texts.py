@@ -265,7 +265,8 @@ NOTES = {
     "`mean`: of the runs' wrong shares, an empty list as 0, which `per run` promises; `pooled`: "
     "wrong nodes of all listed nodes, which `per stream` promises; `found`: share of the right "
     "nodes that are listed. `naive threshold` and `unweighted` are red controls; the set, the "
-    "probability and StratCP's selection (the library, 0.1.1, in the worlds alone) stand beside.",
+    "probability and StratCP's selection (the library, 0.1.1, in the two rare worlds) stand "
+    "beside.",
     "why": "One process, one thread. The second answer about the same node: kernels are compiled, "
     "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
     "neighbour, a relationship type or a column; those of the smallest changes come on top.",
@@ -291,7 +292,7 @@ SHARES = (
 
 COLUMNS: dict[str, dict[str, str]] = {
     "lists": {
-        "world": "world", "list": "list", "may_be_wrong": "promised", "way": "way", "runs": "runs",
+        "world": "world", "may_be_wrong": "promised", "way": "way", "runs": "runs",
         "mean": "mean of runs", "standard_error": "±", "pooled": "pooled", "found": "found",
         "listed_per_run": "listed per run", "empty_runs": "empty runs",
     },
