@@ -164,11 +164,14 @@ def feature_width(graph: Graph, mapping: GraphMapping, sample: int | None = None
     some = f"WITH n LIMIT {int(sample)} WITH n " if sample else ""
     lists = (
         f"{cypher_prefix(graph)} MATCH (n:{quote(label)}) {some}"
-        f"WHERE valueType({features}) STARTS WITH 'LIST' "
-        f"OR valueType({features}) STARTS WITH 'VECTOR'"
+        f"WHERE (valueType({features}) STARTS WITH 'LIST' "
+        f"OR valueType({features}) STARTS WITH 'VECTOR')"
     )
+    integers = f"valueType({features}) STARTS WITH 'LIST<INTEGER'"
     rows = graph.read(
-        f"{lists} RETURN size({features}) AS width, count(*) AS n ORDER BY n DESC, width LIMIT 1"
+        f"{lists} WITH size({features}) AS width, count(*) AS n, "
+        f"sum(CASE WHEN {integers} THEN 1 ELSE 0 END) AS integers "
+        "RETURN width, 2 * integers > n AS are_integers ORDER BY n DESC, width LIMIT 1"
     )
     if not rows and sample:
         return feature_width(graph, mapping)
@@ -178,6 +181,13 @@ def feature_width(graph: Graph, mapping: GraphMapping, sample: int | None = None
             needed="[graph] features: a list property, or a list of numeric properties",
             next_step="ringfence doctor",
         )
-    (example,) = graph.read(f"{lists} RETURN {features} AS features LIMIT 1")
     width = int(rows[0]["width"])
+    if not rows[0]["are_integers"]:
+        return width
+    # bytes have the type of a list of integers: one of these says which they are
+    (example,) = graph.read(
+        f"{lists} AND {integers} AND size({features}) = $width "
+        f"RETURN {features} AS features LIMIT 1",
+        width=width,
+    )
     return width // FLOAT_BYTES if isinstance(example["features"], bytes) else width

@@ -72,6 +72,25 @@ def test_blocks_with_trouble_keep_every_reason(graph, connected, tmp_path, arriv
     assert len(packed[1]) == len(TROUBLE) - 2  # flags and large integers are numbers
 
 
+@pytest.mark.parametrize("value", [b"12", b"1234", b"12345678", [7, 8]])
+def test_the_width_is_that_of_most_nodes_whichever_the_server_comes_to_first(
+    graph, connected, tmp_path, arrived, value
+):
+    things(graph, [[1.0, 2.0]] * 10)
+    first = "MATCH (n:Thing) WITH collect(n) AS all_ WITH all_[0] AS first SET first.x = $value"
+    graph.run(first, value=value)
+    assert feature_width(connected, MAPPING) == 2
+    nodes, _ = read(connected, tmp_path, rows=2)
+    assert len(nodes) >= 9
+    assert Vector in arrived
+
+
+def test_bytes_of_most_nodes_are_four_to_a_number_whichever_comes_first(graph, connected):
+    things(graph, [b"12345678"] * 10)
+    graph.run("MATCH (n:Thing) WITH collect(n) AS all_ WITH all_[0] AS first SET first.x = [1.0]")
+    assert feature_width(connected, MAPPING) == 2
+
+
 EDGE = 3.4028235677973366e38  # between the largest float32 and the next that there would be
 
 
