@@ -19,7 +19,7 @@ KINDS = ("models/calibration/sets", "models/promise", "models/rules", "models/sc
 NAMES = {*CALIBRATION_SETS, *PROMISES, *RULES, *SCORES}
 OTHER_VOCABULARIES = {
     "slice", "slice_", "promised_slices", "by",  # of coverage rows: run, window, class, group
-    "asked",  # filters of the worklist
+    "asked", "parameter",  # filters of the worklist
     "batch_size", "class_weights", "compare_by",  # "auto" of other settings
 }  # fmt: skip
 """Names of values that use some of the same words for something else."""

@@ -140,7 +140,7 @@ def worklist(request: Request, queries: Queries, limit: Limit = PAGE_ROWS) -> Ro
     """Nodes whose set holds a class, surest first, with the filters of the page."""
     given = {name: text for name, text in request.query_params.items() if name != "limit"}
     try:
-        require_names(name for name in given if name not in ("class", "after"))
+        require_names(parameter for parameter in given if parameter not in ("class", "after"))
         wanted = filter_of(given)
     except ConfigError as error:
         raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None

@@ -12,7 +12,7 @@ from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.engines.ownership_file import read_owners, write_owners
 from ringfence.jobs.inference import inference_graph
 from ringfence.jobs.project import memory
-from ringfence.jobs.project.column_encoders import typed_network
+from ringfence.jobs.project.columns.column_encoders import typed_network
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.model_files import load_model
 from ringfence.models.inference.partition.ownership import Cut, divide, extend, measure_cut

@@ -22,7 +22,7 @@ from ringfence.jobs.engines.table_pass import PartitionedTablePass
 from ringfence.jobs.engines.typed_pass import EncodedColumns, PartitionedTypedPass
 from ringfence.jobs.engines.workers import WorkerLost, Workers
 from ringfence.jobs.inference import PassOutputs
-from ringfence.jobs.project.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.telemetry.log_lines import log_run_event
 from ringfence.models.inference import InferenceGraph

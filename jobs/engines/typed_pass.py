@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ringfence.connector.mirror import Mirror
 from ringfence.jobs.engines.partition_host import PartitionStatus
 from ringfence.jobs.engines.partitioned_pass import PartitionedPass, split_update
-from ringfence.jobs.project.column_encoders import ColumnEncoders
+from ringfence.jobs.project.columns.column_encoders import ColumnEncoders
 from ringfence.jobs.project.columns.relation_means import rows_touched_since
 from ringfence.models.inference.graph import listed_through
 from ringfence.models.inference.partition import TypedUpdate

@@ -18,7 +18,11 @@ from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.explained_node import ExplainedNode
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, Reason, Reasons
 from ringfence.jobs.inference import read_encoded
-from ringfence.jobs.project.column_encoders import ColumnEncoders, TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import (
+    ColumnEncoders,
+    TypedNetwork,
+    typed_network,
+)
 from ringfence.jobs.project.network_inputs import edge_index
 from ringfence.models.networks.registry import (
     attribution,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.jobs.project.column_encoders import ColumnEncoders
+from ringfence.jobs.project.columns.column_encoders import ColumnEncoders
 from ringfence.jobs.project.columns.relation_means import RelationMeans, Without
 from ringfence.models.explanation.counterfactual_query import ANY, Question
 from ringfence.models.schema import CLASSIFIED

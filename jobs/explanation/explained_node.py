@@ -18,7 +18,7 @@ from ringfence.jobs.explanation.changed_rows import ChangedRows
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, TYPE, Part
 from ringfence.jobs.inference import inference_graph, inner_graph, read_encoded
 from ringfence.jobs.project import model_files
-from ringfence.jobs.project.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
 from ringfence.jobs.project.columns.relation_means import RelationMeans
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.mapping_digest import require_mapping

@@ -15,7 +15,7 @@ from ringfence.jobs.inference.cache_files import CacheFiles, cache_place
 from ringfence.jobs.inference.table_pass import TablePass, WholePass
 from ringfence.jobs.inference.tree_pass import TreePass
 from ringfence.jobs.inference.typed_pass import EncodedRows, TypedPass, TypedWholePass
-from ringfence.jobs.project.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import arrival_times
 from ringfence.models.inference import InferenceGraph

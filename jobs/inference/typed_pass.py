@@ -18,7 +18,7 @@ from ringfence.connector.mirror import Mirror
 from ringfence.jobs.inference.cache_files import CachedArrays, CacheFiles, cache_place
 from ringfence.jobs.inference.network_packages import require_network_packages
 from ringfence.jobs.inference.table_pass import describe_whole_pass
-from ringfence.jobs.project.column_encoders import ColumnEncoders, network_weights
+from ringfence.jobs.project.columns.column_encoders import ColumnEncoders, network_weights
 from ringfence.jobs.project.columns.relation_means import RelationMeans, means_by_slot, update_sums
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.models.inference.pool import MIN_NUMBERS_FOR_THREADS

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.jobs.project.column_encoders import ColumnEncoders, typed_network
+from ringfence.jobs.project.columns.column_encoders import ColumnEncoders, typed_network
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.models.calibration.comparison import (
     LEVEL,

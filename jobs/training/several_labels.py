@@ -22,7 +22,7 @@ from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror, plain_key
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.inference import inference_graph
-from ringfence.jobs.project.column_encoders import (
+from ringfence.jobs.project.columns.column_encoders import (
     TYPED_KEY,
     ColumnEncoders,
     schema_of,

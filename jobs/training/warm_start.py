@@ -26,7 +26,7 @@ from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.models import find_active_manifest, manifest_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import WARM_START_KEY, ancestors_of, learnt_by, runs_consulted
-from ringfence.jobs.project.column_encoders import network_weights, typed_network
+from ringfence.jobs.project.columns.column_encoders import network_weights, typed_network
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.sealed_basis import on_record
 from ringfence.jobs.project.workspace import Workspace

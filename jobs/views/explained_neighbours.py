@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ringfence.connector.errors import RingfenceError
 from ringfence.connector.json_types import JsonObject
-from ringfence.connector.neo4j.neighbours import neighbours_of
+from ringfence.connector.neo4j.queries.neighbours import neighbours_of
 from ringfence.connector.store.queries.nodes import roles_of, sets_of
 from ringfence.connector.store.queries.project import ProjectQueries
 

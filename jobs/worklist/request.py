@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, cast, get_args
 
 from ringfence.connector.errors import ConfigError
-from ringfence.connector.neo4j.worklist_query import GraphConditions
+from ringfence.connector.neo4j.queries.worklist_query import GraphConditions
 from ringfence.connector.store.queries.worklist import Known, State, WorklistFilter
 from ringfence.connector.times import day_ns
 

@@ -8,7 +8,6 @@ primary key (`nodes`), the worklist by its index, and the Run page reads those o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -42,6 +41,9 @@ from ringfence.connector.store.queries.records import (
     RunCoverage,
     StoredAlarm,
     StoredAlarmEvent,
+    alarm_event_from_row,
+    model_from_row,
+    monitor_state_from_row,
 )
 from ringfence.connector.store.queries.span import TimeSpan, find_entries, find_span
 from ringfence.connector.store.queries.totals import (
@@ -151,7 +153,7 @@ class ProjectQueries:
         columns = (run.c.seq, run.c.decided_ns, run.c.model, run.c.watch, run.c.calibration_scores)
         query = select(*columns).where(run.c.project == self.project, *self._in_span(run.c.seq))
         rows = self.rows(query.order_by(run.c.seq.desc()).limit(self.max_rows))
-        return [_monitor_state(row) for row in reversed(rows)]
+        return [monitor_state_from_row(row) for row in reversed(rows)]
 
     def count_unfinished(self) -> int:
         """Return how many runs are decided and not in the graph yet."""
@@ -247,7 +249,7 @@ class ProjectQueries:
         query = select(model).where(model.c.project == self.project).order_by(model.c.trained_ns)
         rows = self.rows(query)
         states = states_of([row["version"] for row in rows], self.activations())
-        return [_model(row, states[row["version"]]) for row in rows]
+        return [model_from_row(row, states[row["version"]]) for row in rows]
 
     def count_known_since(self, ns: int) -> int:
         """Return how many classes of evaluated nodes became known after a time."""
@@ -317,7 +319,7 @@ class ProjectQueries:
         if self.span is not None and self.span.until_ns is not None:
             query = query.where(alarm_event.c.at_ns < self.span.until_ns)
         rows = self.rows(query.order_by(alarm_event.c.n.desc()).limit(self.max_rows))
-        return [_alarm_event(row) for row in rows]
+        return [alarm_event_from_row(row) for row in rows]
 
     def schedule(self) -> list[ScheduledJob]:
         """Return when each scheduled job is due and how it ended last; empty without a schedule."""
@@ -345,13 +347,7 @@ class ProjectQueries:
 
     def chain(self) -> list[ChainEntry]:
         """Return the last entries of the audit chain, newest first."""
-        query = select(audit).where(audit.c.project == self.project)
-        if self.span is not None:
-            with self.store.reading() as connection:
-                first, end = find_entries(connection, self.project, self.span)
-            query = query.where(audit.c.n >= first, audit.c.n < end)
-        newest_first = query.order_by(audit.c.n.desc()).limit(self.max_rows)
-        return self.records(newest_first, chain_entry_from_row)
+        return next(self.chain_blocks(self.max_rows), [])
 
     def chain_blocks(self, size: int = ENTRIES_PER_BLOCK) -> Iterator[list[ChainEntry]]:
         """Yield the same entries, newest first, `size` at a time."""
@@ -389,27 +385,3 @@ class ProjectQueries:
         if self.span is None:
             return []
         return self.span.chosen(seq, self.max_rows if self.spread else None)
-
-
-# -- from a row to a record that only reading gives; `connector.store.rows` makes the others ------
-
-
-def _monitor_state(row: ColumnValues) -> MonitorState:
-    scores, watch = _floats(row["calibration_scores"]), _decoded(row["watch"])
-    return MonitorState(row["seq"], row["decided_ns"], row["model"], scores, watch)
-
-
-def _model(row: ColumnValues, state: str) -> ModelRecord:
-    return ModelRecord(**row | {"manifest": json.loads(row["manifest"]), "state": state})
-
-
-def _alarm_event(row: ColumnValues) -> StoredAlarmEvent:
-    return StoredAlarmEvent(**row | {"delivered": tuple(row["delivered"].split())})
-
-
-def _floats(text: str | None) -> tuple[float, ...] | None:
-    return tuple(json.loads(text)) if text else None
-
-
-def _decoded(text: str | None) -> dict[str, Any] | None:
-    return json.loads(text) if text else None

@@ -7,6 +7,7 @@ of `--json`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
@@ -16,6 +17,7 @@ from sqlalchemy import Table
 from ringfence.connector.alarm_records import AlarmEvent, AlarmState
 from ringfence.connector.records import ChainEntry, NoticedLabel, Run, StoredCoverage
 from ringfence.connector.store import tables
+from ringfence.connector.store.rows import ColumnValues
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -162,3 +164,25 @@ def as_row(record: Any) -> dict[str, Any]:
     {'reason': 'no features', 'nodes': 3}
     """
     return {name: getattr(record, name) for name in columns_of(type(record))}
+
+
+def monitor_state_from_row(row: ColumnValues) -> MonitorState:
+    """Return the state of the monitor after a run."""
+    scores, watch = row["calibration_scores"], row["watch"]
+    return MonitorState(
+        row["seq"],
+        row["decided_ns"],
+        row["model"],
+        tuple(json.loads(scores)) if scores else None,
+        json.loads(watch) if watch else None,
+    )
+
+
+def model_from_row(row: ColumnValues, state: str) -> ModelRecord:
+    """Return a version with its manifest and state."""
+    return ModelRecord(**row | {"manifest": json.loads(row["manifest"]), "state": state})
+
+
+def alarm_event_from_row(row: ColumnValues) -> StoredAlarmEvent:
+    """Return an event of an alarm with the channels that took it."""
+    return StoredAlarmEvent(**row | {"delivered": tuple(row["delivered"].split())})

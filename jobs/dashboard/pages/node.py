@@ -94,7 +94,7 @@ def ask_graph(dashboard: Dashboard, explanation: Explanation, wide: Sequence[str
     mapping, queries = dashboard.settings.mapping(), dashboard.queries
 
     def ask(graph: Graph) -> Around:
-        from ringfence.connector.neo4j.node_values import properties_of
+        from ringfence.connector.neo4j.queries.node_values import properties_of
 
         around = explain_neighbours(queries, graph, mapping, explanation.typed_key)
         known = {name_of(neighbour) for neighbour in around}

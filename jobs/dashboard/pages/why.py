@@ -63,7 +63,7 @@ def build(
 
 def ask_values(dashboard: Dashboard, explanation: Explanation) -> dict[str, str]:
     """Return the node's properties as the graph has them now; none if it gives no answer."""
-    from ringfence.connector.neo4j.node_values import properties_of
+    from ringfence.connector.neo4j.queries.node_values import properties_of
 
     mapping = dashboard.settings.mapping()
     told = dashboard.graph.ask(lambda graph: properties_of(graph, mapping, explanation.typed_key))

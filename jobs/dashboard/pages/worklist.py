@@ -10,7 +10,7 @@ from fastapi import HTTPException, Request
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.keys import typed_key_of
-from ringfence.connector.neo4j.worklist_query import worklist_query
+from ringfence.connector.neo4j.queries.worklist_query import worklist_query
 from ringfence.connector.store.queries.sample import SampleFilter, count_sample, read_sample
 from ringfence.connector.store.queries.worklist import (
     PAGE_ROWS,
@@ -195,7 +195,7 @@ def values_of_rows(
     if not names or not rows:
         return {}
     mapping, keys = dashboard.settings.mapping(), [row.node_key for row in rows]
-    from ringfence.connector.neo4j.node_values import values_of
+    from ringfence.connector.neo4j.queries.node_values import values_of
 
     values = dashboard.graph.ask(lambda graph: values_of(graph, mapping, keys, names))
     return None if values is None else {key: values.get(typed_key_of(key), []) for key in keys}

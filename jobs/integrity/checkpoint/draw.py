@@ -9,7 +9,7 @@ is met with the hypergeometric chance
 >>> draw({1: 100, 2: 100, 3: 100, 4: 100}, 150, b"key", "nonce").of
 4
 >>> f"{chance_of_notice(8760, 100, 1):.4f} {chance_of_notice(8760, 100, 100):.3f}"
-'0.0114 0.684'
+'0.0114 0.685'
 """
 
 from __future__ import annotations

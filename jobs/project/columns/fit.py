@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.mapping import ColumnMapping, GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.jobs.project.column_encoders import NO_RELATIONS, ColumnEncoders, schema_of
+from ringfence.jobs.project.columns.column_encoders import NO_RELATIONS, ColumnEncoders, schema_of
 from ringfence.jobs.project.columns.relation_means import RelationEncoders
 from ringfence.models.encoders import (
     ColumnChoice,

@@ -12,7 +12,7 @@ from ringfence.connector.neo4j.read.watermark import count_relationships
 from ringfence.connector.neo4j.sample import LabelSample
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project import memory
-from ringfence.jobs.project.column_encoders import schema_of
+from ringfence.jobs.project.columns.column_encoders import schema_of
 from ringfence.jobs.project.columns.fit import choose_columns
 from ringfence.jobs.setup.checks.label import LabelInGraph
 from ringfence.jobs.setup.finding import Finding

@@ -10,6 +10,7 @@ from ringfence.jobs.setup.proposal.choice import Choice
 from ringfence.jobs.setup.proposal.columns import ColumnProposal
 from ringfence.jobs.setup.proposal.context import NodeProposal, RelationProposal
 from ringfence.jobs.setup.proposal.proposal import Proposal
+from ringfence.models.promise.registry import promise_named
 
 HEAD = """\
 # Written by `ringfence init`; every setting: docs/configuration.md
@@ -57,7 +58,7 @@ def as_toml(proposal: Proposal, project: str, server: str) -> str:
 
 def _mode(proposal: Proposal) -> Choice:
     """Return the mode that the proposed promise belongs to."""
-    mode = "per class" if proposal.promise.value == "class" else "living"
+    mode = "per class" if promise_named(str(proposal.promise.value)).per_class else "living"
     return Choice(mode, 'or another of "paper", "living", "per class": docs/settings.md')
 
 

@@ -6,7 +6,7 @@ import pytest
 from ringfence.connector.mirror.raw_table import encode_columns
 from ringfence.jobs.explanation.changed_rows import ChangedRows
 from ringfence.jobs.inference import inference_graph
-from ringfence.jobs.project.column_encoders import schema_of, typed_network
+from ringfence.jobs.project.columns.column_encoders import schema_of, typed_network
 from ringfence.models.explanation.counterfactual_query import ANY, Question
 from ringfence.models.explanation.typed_counterfactuals import TypedWhatIf
 from ringfence.models.inference.several_labels import forward_typed, typed_graph

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from ringfence.connector.mapping import ColumnMapping, GraphMapping, NodeMapping, RelationMapping
 from ringfence.jobs.inference.typed_pass import EncodedRows
-from ringfence.jobs.project.column_encoders import schema_of
+from ringfence.jobs.project.columns.column_encoders import schema_of
 from ringfence.jobs.project.columns.fit import fit_encoders
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling

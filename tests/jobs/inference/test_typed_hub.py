@@ -20,7 +20,7 @@ from ringfence.connector.mirror import (
     save,
 )
 from ringfence.jobs.inference import close_tables, inference_graph, outputs_at
-from ringfence.jobs.project.column_encoders import schema_of
+from ringfence.jobs.project.columns.column_encoders import schema_of
 from ringfence.jobs.project.columns.fit import fit_encoders
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling

@@ -27,7 +27,7 @@ from ringfence.connector.mirror import (
 from ringfence.connector.neo4j.read.values import plain_column
 from ringfence.jobs.inference import close_tables, inference_graph, outputs_at
 from ringfence.jobs.inference.typed_pass import EncodedRows
-from ringfence.jobs.project.column_encoders import schema_of
+from ringfence.jobs.project.columns.column_encoders import schema_of
 from ringfence.jobs.project.columns.fit import fit_encoders
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import Scaling

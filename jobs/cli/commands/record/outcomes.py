@@ -30,7 +30,7 @@ def outcomes(
 ) -> None:
     """List what people found out; nothing is written to the graph by ringfence itself."""
     from ringfence.connector.errors import ConfigError
-    from ringfence.connector.neo4j.worklist_query import outcome_queries
+    from ringfence.connector.neo4j.queries.worklist_query import outcome_queries
     from ringfence.connector.store import migrate
     from ringfence.connector.store.queries.project import ProjectQueries
     from ringfence.connector.store.worklist.outcomes import read_outcomes

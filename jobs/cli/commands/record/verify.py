@@ -87,9 +87,11 @@ def describe_since(since: SinceCheckpoint) -> str:
     """Say what was compared whole since a checkpoint, and what was drawn of older runs.
 
     >>> from ringfence.jobs.integrity.checkpoint.compared_rows import SinceCheckpoint
-    >>> print(describe_since(SinceCheckpoint(40, 1, 500, 2, 10, 900, {1: 0.2, 10: 1.0})))
+    >>> said = describe_since(SinceCheckpoint(40, 1, 500, 2, 10, 900, {1: 0.2, 10: 1.0}))
+    >>> print(said.replace("; ", ";\\n"))  # doctest: +NORMALIZE_WHITESPACE
     since the checkpoint of entry 40: 1 runs with 500 predictions, all compared. Before it: 2 of 10
-    runs with 900 predictions drawn; an edit is noticed with chance 20 % in 1 older run, 100 % in 10
+    runs with 900 predictions drawn;
+    an edit is noticed with chance 20 % in 1 older run, 100 % in 10
     """
     from ringfence.jobs.integrity.checkpoint.draw import describe_chances
 

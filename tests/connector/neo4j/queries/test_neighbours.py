@@ -3,9 +3,9 @@
 import pytest
 
 from ringfence.connector.mapping import GraphMapping, NodeMapping, RelationMapping, map_one_label
-from ringfence.connector.neo4j import neighbours
-from ringfence.connector.neo4j.neighbours import Neighbour, neighbours_of
-from ringfence.connector.neo4j.node_values import properties_of, values_of
+from ringfence.connector.neo4j.queries import neighbours
+from ringfence.connector.neo4j.queries.neighbours import Neighbour, neighbours_of
+from ringfence.connector.neo4j.queries.node_values import properties_of, values_of
 
 
 def mapping(*types):

@@ -3,13 +3,13 @@
 import pytest
 
 from ringfence.connector.mapping import map_one_label
-from ringfence.connector.neo4j import worklist_query as module
-from ringfence.connector.neo4j.quoting import quote_text
-from ringfence.connector.neo4j.worklist_query import (
+from ringfence.connector.neo4j.queries import worklist_query as module
+from ringfence.connector.neo4j.queries.worklist_query import (
     GraphConditions,
     outcome_queries,
     worklist_query,
 )
+from ringfence.connector.neo4j.quoting import quote_text
 from tests.connector.neo4j.test_quoting import TRICKS
 
 MAPPING = map_one_label("Acc`ount", "i d", "f", "kind", "t", "zoned", ())

@@ -1,0 +1,1 @@
+"""Small reads of the graph for pages, exports and explanations."""
