@@ -27,7 +27,7 @@ def test_the_api_keeps_what_its_description_says(site):
 
     schema = schemathesis.openapi.from_url(f"{site.url}/api/openapi.json")
     operations = [operation.ok() for operation in schema.get_all_operations()]
-    assert len(operations) == 8
+    assert len(operations) == 10
     for operation in operations:
 
         @given(case=operation.as_strategy())

@@ -121,7 +121,7 @@ def test_status_and_explain_print_the_keys_that_they_did(project):
     assert list(status) == ["project", "models", "watermark", "working", "runs", "unfinished",
                             "evaluated", "unknown", "quarantine", "coverage", "chain_entries",
                             "schedule", "totals", "alarms", "not_beaten", "shadows",
-                            "sample", "verdict"]  # fmt: skip
+                            "sample", "lists", "verdict"]  # fmt: skip
     assert list(status["models"][0]) == ["version", "state", "trained", "network", "classes",
                                          "holdout", "train", "validation",
                                          "calibration"]  # fmt: skip
