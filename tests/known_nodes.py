@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from ringfence.connector.records import KnownNode
 from ringfence.connector.store.calibration.known import KnownCount
@@ -44,3 +46,16 @@ class ListedNodes:
 
     def members(self) -> dict[str, tuple[int, str]]:
         return {n.node_key: (n.evaluated_in, n.label) for n in self.nodes if n.role}
+
+
+class FittingRecord:
+    """Every row fits its seal: where listed nodes stand in for SQL there is none to compare."""
+
+    def __getattr__(self, _name: str) -> Any:
+        return lambda *_: None
+
+
+@contextmanager
+def fitting_record(workspace: Any) -> Iterator[tuple[Any, FittingRecord]]:
+    """Yield a project that has no store as `on_record` does one that has."""
+    yield workspace, FittingRecord()

@@ -28,6 +28,7 @@ from ringfence.connector.store.chain import chain_key
 from ringfence.connector.store.predictions import payload_digest
 from ringfence.jobs.auditing.audit import count_coverage
 from ringfence.jobs.integrity import verify
+from ringfence.jobs.integrity.checkpoint.compared_rows import Plan
 from ringfence.jobs.integrity.graph_check import KINDS as KIND_WORDS
 from tests.faults import clean_reading
 from tests.faults.case import Case
@@ -130,7 +131,7 @@ def _verify(case: Case, gone: set[int] | None = None) -> list[str]:
     deleted = {encode_key(key) for key in gone or case.gone}
     return [
         problem
-        for problem in verify._check_once(case.workspace, with_py2neo=False).problems
+        for problem in verify._check_once(Plan(case.workspace)).verification.problems
         if not (
             problem.endswith((KIND_WORDS["node gone"], "more: node gone"))
             and (problem.startswith("…") or problem.split()[1] in deleted)

@@ -83,6 +83,7 @@ def ask_through(recorder, graph, scheme):
         del recorder.heard[:-1]  # the answer to COMMIT stays
         opened.read("MATCH (n:Thing) RETURN count(n) AS n")
         (newest, message), *_ = begins(recorder.heard)
+        assert opened.rights  # what the user may do is asked once, of any server
         recorder.heard.clear()
         horizon(opened)
         return newest, message, [one for _, one in begins(recorder.heard)]

@@ -10,7 +10,7 @@ from ringfence.jobs.config.settings import ConformalSettings
 from ringfence.jobs.training import immature_runs
 from ringfence.jobs.training.immature_runs import calibrate_settled
 from ringfence.jobs.training.split import Split
-from tests.known_nodes import ListedNodes
+from tests.known_nodes import ListedNodes, fitting_record
 
 RUNS = [RunCount(seq, seq * 100, 10) for seq in range(1, 9)]
 EARLY = (1_900, 1_901)
@@ -24,6 +24,7 @@ def train(monkeypatch):
     nodes += [KnownNode(f"i:{row}", 1, "a", 150, None, None) for row in range(900, 905)]
     monkeypatch.setattr(immature_runs, "KnownNodes", lambda *_: ListedNodes(nodes))
     monkeypatch.setattr(immature_runs, "run_counts", lambda *_: RUNS)
+    monkeypatch.setattr(immature_runs, "on_record", fitting_record)
 
     def keys_of(rows):
         return [f"i:{row}" for row in rows]

@@ -22,7 +22,7 @@ from ringfence.models.networks import GCN, MLP
 from ringfence.models.training.one_label_data import OneLabelData
 from ringfence.models.training.train import TrainingOptions, TrainingTargets, train
 from tests.jobs.training.test_chosen_fit import with_model
-from tests.known_nodes import ListedNodes
+from tests.known_nodes import ListedNodes, fitting_record
 from tests.stores import sqlite
 
 NO_EDGES = torch.empty(2, 0, dtype=torch.int64)
@@ -87,6 +87,7 @@ def test_runs_that_chose_an_ancestor_are_learnt_from_and_calibrate_nobody(monkey
 
     known = [KnownNode("i:7", 3, "a", 5, None, None), KnownNode("i:8", 4, "a", 5, None, None)]
     monkeypatch.setattr(warm_start, "KnownNodes", lambda *_: ListedNodes(known))
+    monkeypatch.setattr(warm_start, "on_record", fitting_record)
     split = Split(("a", "b"), np.zeros(10, np.int64), np.array([1, 9]), np.array([2]),
                   np.array([6, 7, 8]))  # fmt: skip
     found = warm_start._without_consulted(Project, Nodes, split, "v1", frozenset({3}))
