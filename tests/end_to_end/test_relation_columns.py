@@ -179,7 +179,7 @@ def require_graph_check(workspace):
     assert numbers.low > 0
     assert own.accuracy < 0.7
     assert numbers.accuracy < 0.7
-    assert permuted.accuracy > 0.8
+    assert permuted.accuracy > 0.75  # of 69 nodes: a standard error is .05
 
 
 def kept_and_anew(workspace, folder):
