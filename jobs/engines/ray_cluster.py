@@ -132,13 +132,17 @@ def describe_room() -> str:
     return f"{len(alive)} machines with {most:g} CPUs, {free:g} of them free"
 
 
-def list_stores(machines: Sequence[str]) -> list[tuple[str, int]]:
-    """Return where the object stores of some machines listen, and that of this one."""
-    here = ray.get_runtime_context().get_node_id()
+def list_stores(nodes: Sequence[str]) -> list[tuple[str, int]]:
+    """Return where the object stores of some nodes listen, by their ids, and that of this process.
+
+    By ids and not by addresses: a node that was lost a moment ago counts as alive for a while, and
+    another one may have its address.
+    """
+    used = {ray.get_runtime_context().get_node_id(), *nodes}
     return [
         (str(node["NodeManagerAddress"]), int(node["ObjectManagerPort"]))
         for node in ray.nodes()
-        if node["Alive"] and (node["NodeID"] == here or node["NodeManagerAddress"] in machines)
+        if node["Alive"] and node["NodeID"] in used
     ]
 
 

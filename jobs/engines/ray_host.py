@@ -54,6 +54,10 @@ class RayHost:
         """Return the address of this machine."""
         return str(ray.util.get_node_ip_address())
 
+    def node(self) -> str:
+        """Return Ray's id of the node that this process belongs to."""
+        return str(ray.get_runtime_context().get_node_id())
+
 
 def limit_memory(limit: int) -> None:
     """Limit this process to so many bytes more than it has now; beyond is a MemoryError.

@@ -175,7 +175,7 @@ class RayWorkers:
     def _require_reach(self) -> None:
         """Check that workers reach each other: a firewall between two would make a pass hang."""
         try:
-            listeners = list_stores(self.machines)
+            listeners = list_stores(ray.get([actor.node.remote() for actor in self._actors]))
             reached = ray.get([actor.reach.remote(listeners) for actor in self._actors])
         except RayError:  # a worker died: the pass finds it
             return
