@@ -53,7 +53,9 @@ from tests.project_copies import (
 )
 from tests.store_copies import DATABASE_PREFIX, StoreCopies, administer, drop_databases
 
-hypothesis.settings.register_profile("any machine", deadline=None)
+hypothesis.settings.register_profile(
+    "any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
 hypothesis.settings.load_profile("any machine")
 
 PLAN_ONCE = """dbms.cypher.min_replan_interval=1h

@@ -16,7 +16,6 @@ from ringfence.jobs.schedule.plan import parse_triggers, planned_jobs
 from tests.patience import PATIENCE_SECONDS
 
 FAR = "0 0 1 1 *"
-SHORT_LEASE = {"RINGFENCE_ENGINE_LEASE_SECONDS": "3"}  # so that a successor need not wait long
 MAIN = "from ringfence.jobs.cli.app import main; main()"
 
 AT_A_FAULT_POINT = """
@@ -112,6 +111,14 @@ def make_overdue(settings, job):
             .where(tables.schedule.c.job == job)
             .values(due_ns=store.now_ns(connection) - 1, outcome=None)
         )
+
+
+def end_leases(settings):
+    """End what a process that died or was frozen holds, as the passing of time would."""
+    with open_audit(settings) as store, store.transaction() as connection:
+        connection.execute(update(tables.lease).values(expires_ns=0))
+        held = tables.schedule.c.claimed_until_ns
+        connection.execute(update(tables.schedule).where(held > 0).values(claimed_until_ns=0))
 
 
 def plan(settings, **times):

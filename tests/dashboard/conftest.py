@@ -113,7 +113,7 @@ def open_site(settings, plan, fill=None):
             time.sleep(0.02)
         yield Site(listener.getsockname()[1], dashboard, plan)
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
     store.close()
 
 

@@ -50,7 +50,7 @@ def serving(app=page, **limits):
             time.sleep(0.02)
         yield listener.getsockname()[1]
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
 
 
 def ask(port, body=None):

@@ -18,12 +18,16 @@ from ringfence.jobs.dashboard.pages.why import show_reasons
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.explanation.reasons import Part, Reason, Reasons
 from ringfence.jobs.views.explain import explain, run_explain
+from tests.patience import PATIENCE_SECONDS
 from tests.stores import sqlite
 
 
 @contextlib.contextmanager
 def serving(workspace):
-    dashboard = Dashboard(workspace.settings, workspace.store, guard_of(workspace.settings))
+    serve = workspace.settings.serve.model_copy(update={"why_seconds": PATIENCE_SECONDS})
+    settings = workspace.settings.model_copy(update={"serve": serve})
+    dashboard = Dashboard(settings, workspace.store, guard_of(settings))
+    dashboard.graph.seconds = PATIENCE_SECONDS
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         server = uvicorn.Server(uvicorn.Config(create_app(dashboard), log_level="error"))
@@ -33,7 +37,7 @@ def serving(workspace):
             time.sleep(0.02)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
         dashboard.close()
 
 

@@ -133,7 +133,9 @@ def look_through_the_front_door(graph, world, path):
 
 
 @settings(
-    max_examples=4, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=4,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(world=worlds(), history=steps, late_class=st.booleans())
 def test_any_world_goes_through_the_whole_path(

@@ -44,7 +44,7 @@ VALUES_AT_ONCE = 25
 @settings(
     max_examples=EXAMPLES,
     deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(label=NAMES, prop=NAMES)
 def test_any_name_stays_that_name_and_nothing_else_happens(graph, label, prop):

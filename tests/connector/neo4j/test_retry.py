@@ -9,6 +9,7 @@ from ringfence.connector.errors import GraphError, ServerError
 from ringfence.connector.neo4j import embedded
 from ringfence.connector.neo4j.driver import connect
 from ringfence.connector.neo4j.retry import retry_while_unavailable
+from tests.patience import PATIENCE_SECONDS
 
 
 @pytest.mark.long  # the fault harness in make test cuts and kills, too
@@ -31,7 +32,9 @@ def test_reading_goes_on_after_the_server_was_away(tmp_path):
         starting = threading.Thread(target=come_back)
         starting.start()
         rows = retry_while_unavailable(
-            "test", lambda: list(graph.stream("MATCH (n:Kept) RETURN n.id AS id", 1))
+            "test",
+            lambda: list(graph.stream("MATCH (n:Kept) RETURN n.id AS id", 1)),
+            PATIENCE_SECONDS,
         )
         starting.join()
         assert [row["id"] for row in rows] == [1]

@@ -20,15 +20,24 @@ from ringfence.jobs.engines.ray_engine import WORKERS
 from tests.jobs.engines.network_hosts import DISK
 from tests.jobs.engines.ray_checks import project_at
 from tests.jobs.engines.ray_projects import DyingEngine
+from tests.patience import PATIENCE_SECONDS
 
 PARTITIONS = DISK / "partitions"  # on each host's own disk
-WAIT_SECONDS = 60.0  # for room in a cluster that gets none, and for rows that never come
+FOR_GOOD = "for good\n"  # the line by which a strike says that what it took does not come back
+WAIT_SECONDS = 120.0  # after that: for room in a cluster that gets none, for rows never to come
+
+
+def limit_waits(seconds):
+    """Let Ray's workers have so many seconds to start, and to be silent."""
+    workers = import_module(WORKERS)
+    workers.START_SECONDS = workers.SILENT_SECONDS = seconds
 
 
 def strike(watched, _number):
     """Say where the workers are, and go on when something was done to their hosts."""
     print(json.dumps({"machines": watched.workers.machines}), flush=True)
-    sys.stdin.readline()
+    if sys.stdin.readline() == FOR_GOOD:
+        limit_waits(WAIT_SECONDS)
 
 
 def change_a_number():
@@ -67,9 +76,8 @@ def main():
         change_a_number()
     project = project_at(Path(asked["folder"]), asked["network"], asked["nodes"])
     try:
-        engine._connect()
-        workers = import_module(WORKERS)  # Ray's environment is set by now
-        workers.START_SECONDS = workers.SILENT_SECONDS = WAIT_SECONDS
+        engine._connect()  # Ray's environment is set by now
+        limit_waits(PATIENCE_SECONDS)
         told = run_pass(engine, project)
     except RingfenceError as error:
         told = {"error": type(error).__name__, "said": str(error)}

@@ -11,7 +11,6 @@ import secrets
 import signal
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,7 +24,7 @@ from ringfence.models.inference import forward_whole, graph_of
 from ringfence.models.inference.plan import plan_named
 from tests.jobs.engines.lost_disks import check_lost_disk
 from tests.jobs.engines.ray_projects import DyingEngine, Project, kill_driver
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 NODES, WIDTH, HIDDEN, CLASSES = 50_000, 6, 8, 3
 METHODS = (
@@ -151,10 +150,8 @@ def check_lost_node(engine, folder, cluster, node):
 
     def strike(_watched, _number):
         cluster.remove_node(node, allow_graceful=False)
-        for _ in range(240):  # a worker follows its raylet a moment later
-            if not any(Path(f"/proc/{process}").exists() for process in there):
-                break
-            time.sleep(0.25)
+        # a worker follows its raylet a moment later
+        wait_until(lambda: not any(Path(f"/proc/{process}").exists() for process in there))
 
     engine.dies_at, engine.strike = "compute 0", strike
     differing, sentence = project.differing(engine, np.arange(project.mirror.size))
@@ -257,8 +254,7 @@ def check_own_raylet(folder):
             words = Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")
             if words[0].endswith(b"/raylet") and any(bytes(engine._scratch) in w for w in words):
                 os.kill(process, signal.SIGKILL)
-        while any(one["Alive"] for one in sys.modules["ray"].nodes()):
-            time.sleep(0.25)
+        wait_until(lambda: not any(one["Alive"] for one in sys.modules["ray"].nodes()))
 
     engine.dies_at, engine.strike = "compute 0", strike
     try:

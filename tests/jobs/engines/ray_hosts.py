@@ -9,9 +9,10 @@ import threading
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.jobs.engines.host_checks import FOR_GOOD
 from tests.jobs.engines.network_hosts import DISK, open_network
 from tests.jobs.engines.ray_checks import QUICK_DEATHS
-from tests.patience import PATIENCE_SECONDS
+from tests.patience import PATIENCE_SECONDS, wait_until
 
 RAY = str(Path(sys.executable).with_name("ray"))
 PORT = 6379
@@ -19,11 +20,8 @@ TRIES = 5  # a raylet gives up where its agent is not up within seconds, as on a
 AWAIT_NODE = """
 import ray, sys, time
 ray.init(address=sys.argv[1], log_to_driver=False, configure_logging=False)
-for _ in range(60):
-    if any(node["Alive"] and node["NodeManagerAddress"] == sys.argv[2] for node in ray.nodes()):
-        sys.exit(0)
+while not any(node["Alive"] and node["NodeManagerAddress"] == sys.argv[2] for node in ray.nodes()):
     time.sleep(0.5)
-sys.exit(1)
 """
 
 
@@ -53,8 +51,11 @@ class RayHosts:
         """The host that has an address."""
         return next(host.name for host in self.network.hosts.values() if host.address == address)
 
-    def run_pass(self, partitions=2, network="sage", on=None, act=None, **asked):
-        """What a pass says that is typed on a host (the head); `act` gets the workers' hosts."""
+    def run_pass(self, partitions=2, network="sage", on=None, act=None, for_good=False, **asked):
+        """What a pass says that is typed on a host (the head); `act` gets the workers' hosts.
+
+        `for_good`: the pass need not wait long for what `act` took.
+        """
         asked = {
             "folder": str(self.folder), "address": self.address, "nodes": 2_000,
             "partitions": partitions, "network": network, **asked,
@@ -67,13 +68,13 @@ class RayHosts:
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )  # fmt: skip
         with _end_later(on or self.head, PATIENCE_SECONDS):
-            return self._talk(child, act)
+            return self._talk(child, act, FOR_GOOD if for_good else "\n")
 
-    def _talk(self, child, act):
+    def _talk(self, child, act, line):
         if act is not None:
             before = json.loads(child.stdout.readline())
             act([self.name_of(address) for address in before["machines"]])
-        said, _ = child.communicate("\n" if act else None)
+        said, _ = child.communicate(line if act else None)
         (told,) = said.splitlines()  # and nothing of Ray's, which would spoil --json
         return json.loads(told)
 
@@ -83,16 +84,21 @@ class RayHosts:
         line = (RAY, "start", *fixed, f"--node-ip-address={host.address}", *options)
         quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         for _ in range(TRIES):
-            host.start(*line, env=self.environment(), stderr=subprocess.DEVNULL, **quiet)
-            if self._is_joined(host):
+            raylet = host.start(*line, env=self.environment(), stderr=subprocess.DEVNULL, **quiet)
+            if self._is_joined(host, raylet):
                 return
             host.run("sh", "-c", f"{RAY} stop --force || true")
         raise AssertionError(f"Ray did not start on {host.name}")
 
-    def _is_joined(self, host):
+    def _is_joined(self, host, raylet):
+        """Wait until a host is of the cluster, or what was to bring it there has ended."""
         code = (sys.executable, "-W", "ignore", "-c", AWAIT_NODE, self.address, host.address)
-        line = self.head.line(*code)
-        return subprocess.run(line, env=self.environment(), capture_output=True).returncode == 0
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        asking = self.head.start(*code, env=self.environment(), **quiet)
+        wait_until(lambda: any(child.poll() is not None for child in (asking, raylet)), host.name)
+        if asking.poll() is None:
+            asking.kill()
+        return asking.wait(PATIENCE_SECONDS) == 0
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.jobs.engines.host_checks import PARTITIONS
+from tests.jobs.engines.host_checks import PARTITIONS, WAIT_SECONDS
 from tests.jobs.engines.network_hosts import DISK, Host, reason_without_hosts
 from tests.jobs.engines.ray_hosts import PORT, open_ray_hosts
 from tests.patience import PATIENCE_SECONDS
@@ -100,7 +100,7 @@ def test_a_host_that_is_cut_off_costs_a_second_try_or_an_error_in_words(tmp_path
         assert "a worker died" in moved["sentence"]
         assert network.hosts[away[0]].address not in moved["machines"]
 
-        stopped = cluster.run_pass(act=cut)  # nobody has
+        stopped = cluster.run_pass(act=cut, for_good=True)  # nobody has
         assert stopped["error"] == "ServerError"
         assert "1 of 2 workers found no room in the Ray cluster within" in stopped["said"]
         assert "it has 2 machines with 1 CPUs" in stopped["said"]
@@ -118,8 +118,11 @@ def test_hosts_that_reach_the_head_but_not_one_another_end_a_pass_in_words(tmp_p
         network = cluster.network
         size = {"nodes": 60_000}  # rows that go through the object stores, not within a call
         assert cluster.run_pass(**size)["differing"] == 0
-        inside = cluster.run_pass(act=lambda names: network.part(*names), network="gcn", **size)
-        assert inside["said"].startswith("workers on Ray gave no answer for 60 s")
+        inside = cluster.run_pass(
+            act=lambda names: network.part(*names), for_good=True, network="gcn", **size
+        )
+        silent = f"workers on Ray gave no answer for {WAIT_SECONDS:g} s"
+        assert inside["said"].startswith(silent)
         before = cluster.run_pass(**size)
         assert re.match(r"10.77.0.\d can't reach Ray's object store on 10.77.0.\d:", before["said"])
         network.join("one", "two")

@@ -211,7 +211,6 @@ def run_command(folder, settings, *arguments, code=MAIN, **environment):
         "RINGFENCE_NEO4J_USER": settings.neo4j.user,
         "RINGFENCE_NEO4J_PASSWORD": settings.neo4j.password.get_secret_value(),
         "RINGFENCE_AUDIT_URL": settings.audit.url,
-        "RINGFENCE_ENGINE_LEASE_SECONDS": "2",
         "OMP_NUM_THREADS": "1",
     }
     if settings.audit.password is not None:

@@ -22,6 +22,7 @@ def free_port():
 def mlflow_server(tmp_path):
     """Yield its address; nothing of it is kept."""
     port = free_port()
+    here = "127.0.0.1", port
     command = [
         sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port),
         "--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path / 'mlflow.db'}",
@@ -36,7 +37,7 @@ def mlflow_server(tmp_path):
             end = time.monotonic() + PATIENCE_SECONDS
             while time.monotonic() < end and process.poll() is None:
                 try:
-                    with closing(HTTPConnection("127.0.0.1", port, timeout=5)) as asked:
+                    with closing(HTTPConnection(*here, timeout=PATIENCE_SECONDS)) as asked:
                         asked.request("GET", "/health")
                         if asked.getresponse().status == 200:
                             break

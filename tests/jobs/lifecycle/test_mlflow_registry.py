@@ -8,7 +8,10 @@ from ringfence.jobs.lifecycle.versions import read_versions
 from ringfence.jobs.training.train import run_training
 from tests.jobs.lifecycle.mlflow_server import free_port, mlflow_server
 from tests.jobs.lifecycle.test_promotion import active, two_versions, with_settings
+from tests.patience import PATIENCE_SECONDS
 from tests.stores import sqlite
+
+PATIENT = {"timeout_seconds": PATIENCE_SECONDS}
 
 
 def aliases(address, project):
@@ -30,7 +33,9 @@ def aliases(address, project):
 @two_versions
 def test_the_champion_is_in_use_and_the_candidate_waits(trained, tmp_path):
     with mlflow_server(tmp_path) as address:
-        workspace = with_settings(trained.workspace, "tracking", uri=address, timeout_seconds=120.0)
+        workspace = with_settings(
+            trained.workspace, "tracking", uri=address, timeout_seconds=PATIENCE_SECONDS
+        )
         project = workspace.project
         first, second = (row.version for row in read_versions(workspace.store, project).versions)
         promoted = run_promotion(workspace, second, "better")
@@ -52,7 +57,9 @@ def test_the_champion_is_in_use_and_the_candidate_waits(trained, tmp_path):
 @two_versions
 def test_a_registry_that_is_away_costs_a_sentence(trained):
     uri = f"http://127.0.0.1:{free_port()}"
-    workspace = with_settings(trained.workspace, "tracking", uri=uri, timeout_seconds=60.0)
+    workspace = with_settings(
+        trained.workspace, "tracking", uri=uri, timeout_seconds=PATIENCE_SECONDS
+    )
     second = read_versions(workspace.store, workspace.project).versions[-1].version
     done = run_promotion(workspace, second, "better")
     assert done.tracking.startswith("MLflow's registry was not told: ")

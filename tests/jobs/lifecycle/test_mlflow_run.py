@@ -10,6 +10,7 @@ from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.samples.audit_store import VERSION, Plan, fill_store
 from tests.dashboard.conftest import settings_at
 from tests.jobs.lifecycle.mlflow_server import free_port, mlflow_server
+from tests.patience import PATIENCE_SECONDS
 
 MANIFEST = {
     "network": "GCN",
@@ -55,7 +56,9 @@ def test_parameters_curves_and_files_arrive_at_a_real_server(project, server):
     from mlflow import MlflowClient
 
     sent = track_training(
-        project(uri=server, experiment="accounts", timeout_seconds=120.0), VERSION, MANIFEST
+        project(uri=server, experiment="accounts", timeout_seconds=PATIENCE_SECONDS),
+        VERSION,
+        MANIFEST,
     )
     assert sent.run_id, sent.sentence
     client = MlflowClient(tracking_uri=server)
@@ -75,7 +78,7 @@ def test_parameters_curves_and_files_arrive_at_a_real_server(project, server):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_a_server_that_is_away_costs_a_sentence(project):
-    workspace = project(uri=f"http://127.0.0.1:{free_port()}", timeout_seconds=60.0)
+    workspace = project(uri=f"http://127.0.0.1:{free_port()}", timeout_seconds=PATIENCE_SECONDS)
     sent = track_training(workspace, VERSION, MANIFEST)
     assert sent.run_id is None
     assert sent.sentence.startswith("not tracked by MLflow: ")

@@ -17,6 +17,7 @@ from ringfence.jobs.lifecycle.versions import read_versions
 from ringfence.jobs.project.model_files import WEIGHTS
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from tests.patience import PATIENCE_SECONDS
 from tests.project_copies import Stage, starts_from
 from tests.stores import sqlite
 
@@ -182,6 +183,6 @@ def test_a_promotion_waits_for_a_run_that_is_at_work(trained):
         waiting.start()
         waiting.join(0.7)
         assert not done
-    waiting.join(60)
+    waiting.join(PATIENCE_SECONDS)
     assert done[0].changed
     assert active(workspace) == second.version

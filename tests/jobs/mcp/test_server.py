@@ -14,6 +14,7 @@ from ringfence.connector.store import predictions
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.mcp import promises
+from ringfence.jobs.mcp.server import MAX_SECONDS
 from ringfence.jobs.mcp.untrusted import MARK, NOTE
 from tests.schedulers import env
 from tests.stores import sqlite
@@ -77,7 +78,7 @@ def test_an_agent_reads_a_project_and_changes_nothing(scored, tmp_path, graph):
         ("worklist", {}),
         ("worklist", {"class_name": class_name, "known": "any", "limit": 3}),
         ("node", {"key": key}),
-        ("why", {"key": str(key), "seconds": 60}),
+        ("why", {"key": str(key), "seconds": MAX_SECONDS}),
         ("node", {"key": "nobody"}),
         ("worklist", {"class_name": "no such class"}),
         ("worklist", {"class_name": class_name, "minimum_p": 0.9}),

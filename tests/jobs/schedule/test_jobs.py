@@ -1,7 +1,6 @@
 """The registry of jobs, and a scheduled process over its life: every job, and a freeze."""
 
 import signal
-import time
 from pathlib import Path
 
 import psutil
@@ -14,11 +13,12 @@ from ringfence.jobs.config.scheduled_jobs import JOBS
 from ringfence.jobs.config.settings import ScheduleSettings
 from ringfence.jobs.schedule import job_functions
 from ringfence.jobs.schedule.triggers import parse_trigger
+from tests.patience import PATIENCE_SECONDS
 from tests.schedulers import (
     FAR,
-    SHORT_LEASE,
     at_a_fault_point,
     count,
+    end_leases,
     ends,
     env,
     eventually,
@@ -32,8 +32,17 @@ from tests.stores import postgresql, sqlite
 WIPE = "MATCH (n:Account)-[:EVALUATED]->() WITH n LIMIT 5 MATCH (n)-[r:MAY_BE]->() DELETE r"
 SETS = "MATCH ()-[r:MAY_BE]->() RETURN count(r) AS n"
 
-FREEZES = at_a_fault_point("lease taken", "os.kill(os.getpid(), signal.SIGSTOP)", once=True)
-STALE_SECONDS = 15
+FREEZES = f"""
+import os, time
+from pathlib import Path
+from types import SimpleNamespace
+from ringfence.jobs.schedule import loop
+woken = Path(os.environ["RINGFENCE_TEST_MARKER"] + ".woken")
+def monotonic():
+    return time.monotonic() + 2 * {PATIENCE_SECONDS} * woken.exists()
+loop.time = SimpleNamespace(sleep=time.sleep, monotonic=monotonic)
+""" + at_a_fault_point("lease taken", "os.kill(os.getpid(), signal.SIGSTOP)", once=True)
+"""Frozen by a signal; to the watchdog it lasts twice as long as a tick may take."""
 
 
 def test_every_job_has_a_function_a_setting_a_line_in_the_reference_and_one_in_the_guide():
@@ -90,20 +99,21 @@ def test_a_scheduler_frozen_in_the_middle_of_a_run_wakes_up_harmless(trained, tm
     """Its claim and its lease are over when it wakes; another one has done the work."""
     workspace, settings = trained.workspace, trained.workspace.settings
     plan(settings, score=FAR)
-    environment = SHORT_LEASE | env(
+    environment = env(
         settings,
         RINGFENCE_SCHEDULE_SCORE=FAR,
-        RINGFENCE_SCHEDULE_STALE_SECONDS=str(STALE_SECONDS),
+        RINGFENCE_SCHEDULE_STALE_SECONDS=str(PATIENCE_SECONDS),
         RINGFENCE_TEST_MARKER=str(tmp_path / "frozen"),
     )
     with scheduler(tmp_path, environment, FREEZES) as frozen:
         eventually(lambda: count(frozen.log, "scheduled"), frozen)
         make_overdue(settings, "score")
         eventually(lambda: psutil.Process(frozen.pid).status() == psutil.STATUS_STOPPED, frozen)
+        end_leases(settings)
         with scheduler(tmp_path, environment) as other:
             eventually(lambda: count(other.log, "done"), other)
             assert ends(other, signal.SIGTERM) == 0
-        time.sleep(STALE_SECONDS + 1)  # its watchdog must not take the freeze for a death
+        (tmp_path / "frozen.woken").touch()  # its watchdog must not take the freeze for a death
         frozen.send_signal(signal.SIGCONT)
         events = ("taken over", "held", "done")
         eventually(lambda: any(count(frozen.log, event) for event in events), frozen)

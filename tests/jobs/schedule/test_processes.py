@@ -2,7 +2,6 @@
 
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -16,12 +15,13 @@ from ringfence.jobs.cli.app import app
 from ringfence.jobs.config.load import load
 from ringfence.jobs.schedule.plan import parse_triggers
 from ringfence.jobs.scoring.score import run_scoring
+from tests.patience import PATIENCE_SECONDS
 from tests.schedulers import (
     FAR,
     MAIN,
-    SHORT_LEASE,
     at_a_fault_point,
     count,
+    end_leases,
     ends,
     env,
     eventually,
@@ -65,7 +65,7 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
         )
         with pytest.raises(ZeroDivisionError):
             run_scoring(workspace)
-    environment = SHORT_LEASE | env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
+    environment = env(settings, RINGFENCE_SCHEDULE_AUDIT="every 1 seconds")
 
     def state():
         with workspace.store.reading() as connection:
@@ -83,6 +83,7 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
     with half_way("os.kill(os.getpid(), 9)", "killed", "60") as process:
         assert ends(process) == -signal.SIGKILL
     assert state() == ["decided"]
+    end_leases(settings)
 
     with half_way("wait_until_told()", "stopped", "600") as process:
         eventually((tmp_path / "stopped").exists, process)
@@ -99,6 +100,7 @@ def test_a_run_left_half_way_by_a_kill_or_a_signal_is_finished_by_the_next_start
         assert ends(process, signal.SIGTERM) == 0
         assert count(process.log, "cut"), process.log.read_text()
     assert state() == ["decided"]
+    end_leases(settings)
 
     with scheduler(tmp_path, environment) as process:
         eventually(lambda: state() == ["applied"], process)
@@ -162,7 +164,7 @@ features = "x"
 class_property = "y"
 [schedule]
 tick_seconds = 0.1
-stale_seconds = 2
+stale_seconds = {stale}
 """
 
 DEAD = """
@@ -189,12 +191,36 @@ MemoryJobStore.get_due_jobs = hangs
 """
 
 
+TICKS = """
+import time
+from pathlib import Path
+from types import SimpleNamespace
+from ringfence.jobs.schedule import loop
+ticks, usual = [], loop.SchedulerLoop._tick
+loop.time = SimpleNamespace(sleep=time.sleep, monotonic=lambda: float(len(ticks)))
+def tick(self):
+    ticks.append(1)
+    if {is_noted}:
+        usual(self)
+    if len(ticks) > {enough}:
+        Path("ticked").touch()
+loop.SchedulerLoop._tick = tick
+"""
+"""A clock that moves by a second with each tick, so that no slow machine makes one late."""
+STALE_TICKS = 20
+
+
+def minimal(stale=PATIENCE_SECONDS):
+    return MINIMAL.format(stale=stale)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sabotage", "message"), [(DEAD, "thread is dead"), (HANGS, "has not ticked for")]
+    ("sabotage", "stale", "message"),
+    [(DEAD, PATIENCE_SECONDS, "thread is dead"), (HANGS, 2, "has not ticked for")],
 )
-def test_the_watchdog_ends_a_process_whose_scheduler_is_dead(tmp_path, sabotage, message):
-    (tmp_path / "ringfence.toml").write_text(MINIMAL)
+def test_the_watchdog_ends_a_process_whose_scheduler_is_dead(tmp_path, sabotage, stale, message):
+    (tmp_path / "ringfence.toml").write_text(minimal(stale))
     with scheduler(tmp_path, {}, sabotage + MAIN) as process:
         assert ends(process) == 3
         assert message in process.log.read_text()
@@ -204,22 +230,30 @@ def test_the_watchdog_ends_a_process_whose_scheduler_is_dead(tmp_path, sabotage,
 @pytest.mark.slow
 def test_a_healthy_scheduler_is_left_alone_although_no_store_is_there(tmp_path):
     """The negative control of the watchdog: without sabotage it lives on."""
-    stale_seconds = 6
-    settings = MINIMAL.replace("stale_seconds = 2", f"stale_seconds = {stale_seconds}")
-    (tmp_path / "ringfence.toml").write_text(settings)
-    with scheduler(tmp_path, {}) as process:
+    (tmp_path / "ringfence.toml").write_text(minimal(STALE_TICKS))
+    ticks = TICKS.format(is_noted=True, enough=2 * STALE_TICKS)
+    with scheduler(tmp_path, {}, ticks + MAIN) as process:
         eventually(lambda: count(process.log, "store away"), process)
-        time.sleep(stale_seconds + 1)
+        eventually((tmp_path / "ticked").exists, process)
         assert process.poll() is None, process.log.read_text()
         assert count(process.log, "store away") == 1  # said once, not at every poll
         assert ends(process, signal.SIGTERM) == 0
 
 
 @pytest.mark.slow
+def test_ticks_that_nobody_notes_end_a_process(tmp_path):
+    """The control of the control: the clock that moves with the ticks makes a scheduler stale."""
+    (tmp_path / "ringfence.toml").write_text(minimal(STALE_TICKS))
+    with scheduler(tmp_path, {}, TICKS.format(is_noted=False, enough=0) + MAIN) as process:
+        assert ends(process) == 3
+        assert "has not ticked for" in process.log.read_text()
+
+
+@pytest.mark.slow
 def test_several_projects_share_one_process_and_one_that_fails_does_not_hold_up_the_other(tmp_path):
-    (tmp_path / "ringfence.toml").write_text('project = "one"\n' + MINIMAL)
+    (tmp_path / "ringfence.toml").write_text('project = "one"\n' + minimal())
     second = tmp_path / "second.toml"
-    second.write_text('project = "two"\n[audit]\nurl = "sqlite:///two.db"\n' + MINIMAL)
+    second.write_text('project = "two"\n[audit]\nurl = "sqlite:///two.db"\n' + minimal())
     store = open_store(f"sqlite:///{tmp_path / 'two.db'}")
     migrate.migrate_sql(store)
     store.close()
@@ -244,14 +278,14 @@ def test_several_projects_share_one_process_and_one_that_fails_does_not_hold_up_
     ],
 )
 def test_a_schedule_that_cannot_be_is_refused_at_the_start(tmp_path, line, message):
-    (tmp_path / "ringfence.toml").write_text(MINIMAL + line)
+    (tmp_path / "ringfence.toml").write_text(minimal() + line)
     with pytest.raises(RingfenceError, match=message):
         parse_triggers(load(tmp_path / "ringfence.toml", {}))
 
 
 def test_the_plan_can_be_shown_and_one_project_is_named_once(tmp_path):
     file = tmp_path / "ringfence.toml"
-    file.write_text(MINIMAL + 'timezone = "Europe/Berlin"')
+    file.write_text(minimal() + 'timezone = "Europe/Berlin"')
     arguments = ["schedule", "--check", "--json", "--config", str(file)]
     plan = json.loads(CliRunner().invoke(app, arguments).stdout)
     jobs = ["score", "audit", "reconcile", "verify", "verify_quick"]

@@ -16,6 +16,7 @@ from ringfence.jobs.telemetry import openlineage_events
 from ringfence.jobs.telemetry.openlineage_events import NOT_INSTALLED, send_lineage
 from ringfence.jobs.telemetry.run_id import current_run_id
 from ringfence.jobs.telemetry.traced_run import TracedRun, traced
+from tests.patience import PATIENCE_SECONDS
 
 GRAPH = {"label": "Account", "key": "id", "features": "x", "class_property": "kind"}
 
@@ -54,10 +55,13 @@ def workspace(tmp_path):
             "project": "cards",
             "graph": dict(GRAPH),
             "neo4j": {"uri": "neo4j+s://graph.example", "database": "shop"},
-            "telemetry": {"lineage": lineage, "timeout_seconds": 20.0},
+            "telemetry": {"lineage": lineage},
         }
         given = {"RINGFENCE_NEO4J_PASSWORD": "none"} | (environment or {})
-        return SimpleNamespace(settings=load_values(values, tmp_path / "ringfence.toml", given))
+        loaded = load_values(values, tmp_path / "ringfence.toml", given)
+        patient = {"timeout_seconds": PATIENCE_SECONDS}  # above what a file may say
+        telemetry = loaded.telemetry.model_copy(update=patient)
+        return SimpleNamespace(settings=loaded.model_copy(update={"telemetry": telemetry}))
 
     return of
 

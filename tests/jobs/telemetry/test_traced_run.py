@@ -25,6 +25,7 @@ from ringfence.jobs.telemetry.run_id import current_run_id, run_scope
 from ringfence.jobs.telemetry.span_attributes import REPLACED, step_attributes
 from ringfence.jobs.telemetry.stopwatch import Stopwatch
 from ringfence.jobs.telemetry.traced_run import traced
+from tests.patience import PATIENCE_SECONDS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -38,10 +39,11 @@ class Report:
 
 
 def workspace_with(**telemetry):
-    given = {"timeout_seconds": 60.0} | telemetry
+    patient = {"timeout_seconds": PATIENCE_SECONDS}  # above what a file may say
+    read = TelemetrySettings(**telemetry)
     settings = SimpleNamespace(
         project="cards",
-        telemetry=TelemetrySettings(**given),
+        telemetry=read if "timeout_seconds" in telemetry else read.model_copy(update=patient),
         neo4j=SimpleNamespace(uri="neo4j+s://graph.example:7688", database="cards"),
         audit=SimpleNamespace(url="postgresql+psycopg://app@db.example/record"),
     )

@@ -131,12 +131,14 @@ def test_it_listens_on_loopback_only_and_on_bolt_only(server):
 
 
 def test_other_addresses_of_this_machine_do_not_answer(server):
-    socket.create_connection(("127.0.0.1", server.port), timeout=10).close()  # loopback does
+    socket.create_connection(
+        ("127.0.0.1", server.port), timeout=PATIENCE_SECONDS
+    ).close()  # loopback does
     addresses = [a.address for nic in psutil.net_if_addrs().values() for a in nic]
     for address in addresses:
         if "." in address and not address.startswith("127."):
             with pytest.raises(OSError, match="refused"):
-                socket.create_connection((address, server.port), timeout=10)
+                socket.create_connection((address, server.port), timeout=PATIENCE_SECONDS)
 
 
 def test_the_password_is_in_one_private_file_and_nowhere_else(folder, server):

@@ -1,5 +1,7 @@
 """Features that arrive as vectors: the same nodes and the same reasons as with plain lists."""
 
+import random
+
 import numpy as np
 import pytest
 from neo4j.vector import Vector
@@ -63,8 +65,17 @@ def test_lists_of_floats_arrive_as_vectors_bit_by_bit(graph, connected, tmp_path
     assert len(arrived) == 3  # a block of 100 rows of 30 numbers fits one vector
 
 
-def test_blocks_with_trouble_keep_every_reason(graph, connected, tmp_path, arrived):
-    things(graph, [[1.0, 2.0]] * 10 + TROUBLE + [[3.0, 4.0]] * 10)
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_blocks_with_trouble_keep_every_reason(graph, connected, tmp_path, arrived, is_shuffled):
+    """The server gives nodes the ids of deleted ones, in an order of its own.
+
+    So there are more blocks than nodes that can spoil one, whichever nodes come together.
+    """
+    usable = 2 * len(TROUBLE) + 2
+    values = [[1.0, 2.0]] * usable + TROUBLE + [[3.0, 4.0]] * (5 * len(TROUBLE) - usable)
+    if is_shuffled:
+        random.Random(0).shuffle(values)
+    things(graph, values)
     packed = read(connected, tmp_path / "packed", rows=5)
     assert {Vector, list} == set(arrived)
     connected.has_vectors = False  # as on a server that knows none
