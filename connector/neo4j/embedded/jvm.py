@@ -50,6 +50,8 @@ def main() -> None:
     _stop.wait()
     _close(service, Path(orders["state_file"]))
     os.close(lock)
+    # all is closed and written: while Python ends, glibc aborts a process whose thread ends in C++
+    os._exit(0)
 
 
 def _close(service: Any, state_file: Path) -> None:
