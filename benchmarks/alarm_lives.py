@@ -22,7 +22,7 @@ from ringfence.jobs.auditing.shortfalls import FAR
 from ringfence.jobs.auditing.summary import summarise
 from ringfence.models.calibration.comparison import LEVEL, compare_nodes
 from ringfence.models.guarantee.anytime import over_runs
-from ringfence.models.guarantee.list_verdict import judge_list
+from ringfence.models.guarantee.list_verdict import RunOfList, judge_list
 from ringfence.models.guarantee.selection import LARGE_DIFFERENCE, selection_bias
 from ringfence.models.guarantee.verdict import BROKEN_P
 
@@ -215,8 +215,8 @@ def _lists(seed: int, *, pooled: bool) -> Fired:
     wrong = rng.binomial(sizes, share)
     at = []
     for now in range(EVERY, RUNS + 1, EVERY):
-        held = sizes[:now] > 0
-        judged = judge_list(wrong[:now][held].tolist(), sizes[:now][held].tolist(),
-                            int((~held).sum()), share, pooled=pooled)  # fmt: skip
+        pairs = zip(sizes[:now].tolist(), wrong[:now].tolist(), strict=True)
+        runs = [RunOfList(size, size, false) for size, false in pairs]
+        judged = judge_list(runs, share, pooled=pooled)
         at.append(judged.verdict == "broken")
     return _fired(at)

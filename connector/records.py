@@ -19,6 +19,8 @@ NamedSlice = Literal["class", "group"]
 Slice = Literal["run", "window", "total", "sample"] | NamedSlice
 NAMED_SLICES: tuple[NamedSlice, ...] = ("class", "group")
 """Slices with a row per name. Their rows are at the last run of a model's terms only."""
+UNSETTLED = "unsettled"
+"""`raised_by` of a coverage row that no verdict may rest on yet: its known classes are a choice."""
 NO_OPTIONS = "{}"
 UNREADABLE = "unreadable"
 """Kind of a chain entry whose body is no JSON object any more."""

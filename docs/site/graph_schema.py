@@ -78,7 +78,7 @@ NODES = (
             "bias": "largest standardised difference between known and unknown nodes",
             "bias_words": "the same as a sentence",
             "exact": "whether the law of the band is exact",
-            "raised_by": "which bound a verdict rests on",
+            "raised_by": "which bound a verdict rests on; `unsettled`: it waits",
             "verdict": "`kept`, `watch`, `broken`, `not enough known yet` or `no verdict`",
             "words": "the verdict as a sentence",
             "first_alpha": "whether the row is about a run's first alpha",

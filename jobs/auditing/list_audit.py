@@ -21,7 +21,7 @@ from ringfence.connector.store.worklist.list_counts import ListCount, early_runs
 from ringfence.connector.store.worklist.listed_nodes import ListedRun, listed_runs
 from ringfence.connector.times import NANOSECONDS
 from ringfence.models.calibration.cohort import NEARLY_ALL
-from ringfence.models.guarantee.list_verdict import judge_list
+from ringfence.models.guarantee.list_verdict import RunOfList, judge_list
 
 WINDOW_DAYS = 90
 DAY_NS = 86_400 * NANOSECONDS
@@ -33,11 +33,12 @@ class ListAudit:
     """A list over some runs: what it promised, what came true, and the verdict in words.
 
     `slice` is `run`, `window` (the last 90 days), `total`, `sample` (its nodes in the audit sample,
-    which nobody chose to label) or `group`, of the property and value `group`. `mean_of_runs` has
-    empty lists as 0, `pooled` is the share of all listed nodes of known class; `low` and `high`
-    are the pooled share with every unknown node counted as right, and as wrong. `early` are known
-    nodes that count in no verdict yet. A run has no verdict of its own: the
-    promise is about many. Nor has a group; where it is far worse, that is *watch*.
+    which nobody chose to label) or `group`, of the property and value `group`. `empty` runs listed
+    nobody, whether or not the row has nodes of the others; in `mean_of_runs` they are 0, up to the
+    newest run that counts (`models.guarantee.list_verdict`). `pooled` is the share of all listed
+    nodes of known class; `low` and `high` are the pooled share with every unknown node counted as
+    right, and as wrong. `early` are known nodes that count in no verdict yet. A run has no verdict
+    of its own: the promise is about many. Nor has a group; where it is far worse, that is *watch*.
     """
 
     terms: ListTerms
@@ -141,19 +142,14 @@ class _Counted:
         waits = {
             seq for seq in listed if seq in self.early and known[seq] < NEARLY_ALL * listed[seq]
         }
-        judging = [seq for seq in listed if known[seq] and seq not in waits]
-        empty = sum(not nodes for nodes in listed.values())
-        judged = judge_list(
-            [false[seq] for seq in judging],
-            [known[seq] for seq in judging],
-            empty,
-            terms.may_be_wrong,
-            pooled=terms.per == "stream",
-        )
+        facts = {run.seq: item for run in runs for item in run.lists if item.terms == terms}
+        lists = [
+            RunOfList(facts[seq].listed, known[seq], false[seq], seq in waits) for seq in listed
+        ]
+        judged = judge_list(lists, terms.may_be_wrong, pooled=terms.per == "stream")
         in_all, of_known, wrong = (sum(of.values()) for of in (listed, known, false))
         early = sum(known[seq] for seq in waits)
         verdict = "no verdict" if slice_ == "run" else judged.verdict
-        facts = [item for run in runs for item in run.lists if item.terms == terms]
         words = _describe(terms, len(runs), in_all, of_known, wrong, judged.mean_of_runs, verdict)
         if slice_ == "sample":
             words = f"of the audit sample: {words}"
@@ -164,7 +160,7 @@ class _Counted:
             slice_,
             runs[-1].seq,
             len(runs),
-            empty,
+            sum(not item.listed for item in facts.values()),
             sum(run.evaluated for run in runs),
             in_all,
             of_known,
@@ -175,7 +171,7 @@ class _Counted:
             (wrong + in_all - of_known) / in_all if in_all else 0.0,
             judged.p_value,
             verdict,
-            weakest(item.status for item in facts),
+            weakest(item.status for item in facts.values()),
             words,
             early=early,
         )
@@ -197,5 +193,7 @@ def _describe(
     promise = f"at most {100 * terms.may_be_wrong:g} % promised"
     if terms.per == "stream":
         return f"{head}, {share}; {promise} of all together"
-    average = f"{100 * (mean or 0):.1f} % on average over runs, empty lists as 0"
+    if mean is None:
+        return f"{head}, {share}; no run counts yet; {promise} on average over runs"
+    average = f"{100 * mean:.1f} % on average over runs, empty lists as 0"
     return f"{head}, {share}; {average}; {promise} on that average"

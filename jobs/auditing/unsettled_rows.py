@@ -12,17 +12,16 @@ import json
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from ringfence.connector.records import CoverageRow
+from ringfence.connector.records import UNSETTLED, CoverageRow
 from ringfence.connector.store.calibration.joined import run_counts
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.connector.store.tallies import Tally
-from ringfence.connector.store.worklist.list_counts import EARLY
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.scoring.calibration.settled_runs import find_settled, usual_labels
 
-NOT_SETTLED = f"{EARLY}, or those of listed nodes"
+NOT_SETTLED = "only its early classes are known, or those of listed nodes"
 WAITING = "not enough known yet"
 
 
@@ -88,5 +87,6 @@ def without_unsettled(
 def _waiting(row: CoverageRow, reason: str) -> CoverageRow:
     words = f"{WAITING} ({row.known:,} of {row.evaluated:,}; {reason})"
     return replace(
-        row, verdict=WAITING, raised_by="", words=words, p_value=1.0, anytime_p=1.0, anytime_low=0.0
-    )
+        row, verdict=WAITING, raised_by=UNSETTLED, words=words, p_value=1.0, anytime_p=1.0,
+        anytime_low=0.0,
+    )  # fmt: skip

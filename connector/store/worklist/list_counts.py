@@ -8,12 +8,10 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
 
+from ringfence.connector.records import UNSETTLED
 from ringfence.connector.store.tables import coverage, grouping, prediction
 from ringfence.connector.store.thresholds.strata import same_node
 from ringfence.connector.store.worklist.listed_nodes import ListedRun
-
-EARLY = "only its early classes are known"
-"""How the coverage row of a run begins its reason while no verdict may rest on the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +41,7 @@ def early_runs(connection: Connection, project: str) -> frozenset[int]:
         .where(
             coverage.c.project == project,
             coverage.c.slice == "run",
-            coverage.c.words.contains(EARLY),
+            coverage.c.raised_by == UNSETTLED,
         )
         .distinct()
     )

@@ -20,6 +20,7 @@ from ringfence.jobs.views.status import read_status
 from tests.jobs.report.packs import make_record
 
 TERMS = ListTerms("look", "mule", False, 0.2, "stream")
+PER_RUN = ListTerms("look", "mule", False, 0.2, "run")
 DAY_NS = 86_400 * 10**9
 
 
@@ -73,6 +74,69 @@ def test_the_sample_is_counted_by_itself_and_waits_for_nobody():
     assert (row.listed, row.known, row.false, row.verdict) == (15, 15, 12, "broken")
     assert row.words.startswith("of the audit sample: list look: broken")
     assert ("sample", 3, "") not in rows(RUNS, COUNTS)
+
+
+def run_of(seq, listed=10):
+    """A run whose list promises an average over runs."""
+    facts = ListFacts(PER_RUN, 100, 50, 0.5, 1, listed, THEOREM, "")
+    return ListedRun(seq, seq * DAY_NS, "v", 100, (facts,))
+
+
+def mean_by_the_old_rule(runs, counts):
+    """Red control: a list counts as empty where the row has no node of it, and at once."""
+    nodes = {run.seq: [it for it in counts if it.seq == run.seq] for run in runs}
+    shares = []
+    for of_run in nodes.values():
+        known = sum(it.nodes for it in of_run if it.label)
+        wrong = sum(it.nodes for it in of_run if it.label == "retail")
+        if known or not of_run:
+            shares.append(wrong / known if known else 0.0)
+    return sum(shares) / len(shares)
+
+
+def test_per_run_lists_outside_the_sample_are_not_empty():
+    """Every fourth list has a sampled node, 60 % of these are wrong, and no list is empty."""
+    runs = [run_of(seq) for seq in range(1, 81)]
+    counts = [
+        item
+        for seq in range(4, 81, 4)
+        for item in (count(seq, "retail", 6, sampled=True), count(seq, "mule", 4, sampled=True))
+    ]
+    row = rows(runs, counts)["sample", 80, ""]
+    assert (row.empty, row.verdict, row.mean_of_runs) == (0, "broken", pytest.approx(0.6))
+    assert mean_by_the_old_rule(runs, counts) == pytest.approx(0.15)
+
+
+def test_per_run_empty_lists_count_when_lists_that_hold_nodes_do():
+    """Every second list is empty; classes are known of the first 200 of 600 runs alone."""
+    runs = [run_of(seq, 10 * (seq % 2)) for seq in range(1, 601)]
+    counts = []
+    for seq in range(1, 601, 2):
+        known = [count(seq, "retail", 6), count(seq, "mule", 4)]
+        counts += known if seq < 200 else [count(seq, None, 10)]
+    row = rows(runs, counts)["total", 600, ""]
+    assert (row.empty, row.verdict) == (300, "broken")
+    assert row.mean_of_runs == pytest.approx(0.6 * 100 / 199)
+    assert mean_by_the_old_rule(runs, counts) == pytest.approx(0.15)
+
+
+def test_per_run_a_run_that_waits_is_no_basis_of_an_average():
+    runs = [run_of(seq) for seq in (1, 2, 3)]
+    counts = [count(1, "mule", 9), count(1, "retail", 1), count(2, "retail", 2), count(2, None, 8)]
+    assert rows(runs, counts)["total", 3, ""].mean_of_runs > 0.5
+    assert rows(runs, counts, {2})["total", 3, ""].mean_of_runs == pytest.approx(0.1)
+    waiting = rows(runs, counts, {1, 2})["window", 3, ""]
+    waiting_too = rows(runs, counts[2:], {2})["total", 3, ""]
+    assert waiting.mean_of_runs == pytest.approx(0.1)  # run 1 is known whole
+    assert waiting_too.mean_of_runs is None
+    assert "no run counts yet; at most 20 % promised on average over runs" in waiting_too.words
+
+
+def test_per_run_a_group_is_judged_by_the_runs_that_listed_somebody_of_it():
+    runs = [run_of(seq) for seq in range(1, 41)]
+    of_group = [count(seq, "retail", 5, group="region=north") for seq in range(4, 41, 4)]
+    row = rows(runs, [count(1, "mule", 10)], groups=of_group)["group", 40, "region=north"]
+    assert (row.mean_of_runs, row.verdict) == (1.0, "watch")
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from ringfence.connector.records import UNSETTLED
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
 from ringfence.jobs.auditing.coverage import coverage_rows
@@ -36,6 +37,7 @@ def test_early_classes_alone_break_no_promise():
     assert before["total", 5].verdict == "broken"
     assert now["run", 5].verdict == now["window", 5].verdict == "not enough known yet"
     assert "only its early classes are known" in now["run", 5].words
+    assert [now["run", seq].raised_by for seq in (3, 5)] == ["", UNSETTLED]
     assert now["window", 4].verdict == "kept"
     total = now["total", 5]
     assert (total.verdict, total.coverage, total.known) == ("kept", 0.9, 640)
