@@ -4,6 +4,9 @@ A list is its terms: a list whose promise was changed in the configuration is an
 on, and the audit of the old one goes on with the nodes that it holds. Nothing is stored here:
 the nodes of a list, its terms and the classes are sealed already, and are counted in SQL.
 
+A server is asked for the same rows by every scrape and page. They follow from what the chain seals,
+so it counts once per newest entry of the chain; an edit past the chain is for `ringfence verify`.
+
 A run of which no verdict of coverage may speak yet counts in no verdict of a list either, unless
 nearly all of its listed nodes are known: then nobody chose among them.
 """
@@ -14,8 +17,10 @@ from collections import defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from ringfence.connector.list_terms import ListTerms, weakest
+from ringfence.connector.store.chain import head
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.worklist.list_counts import ListCount, early_runs, list_counts
 from ringfence.connector.store.worklist.listed_nodes import ListedRun, listed_runs
@@ -67,19 +72,35 @@ class ListAudit:
         return {**values.pop("terms"), **values}
 
 
+@dataclass(frozen=True, slots=True)
+class _Remembered:
+    """Rows, and the newest entry of the chain when they were counted."""
+
+    newest: tuple[int, str] | None
+    rows: tuple[ListAudit, ...]
+
+
+_REMEMBERED: WeakKeyDictionary[Store, dict[tuple[str, bool], _Remembered]] = WeakKeyDictionary()
+
+
 def audit_lists(store: Store, project: str, *, detail: bool = False) -> list[ListAudit]:
     """Return the rows of every list: total, the last 90 days, the newest run, the audit sample.
 
     With `detail` every run has a row, and every group over all runs.
     """
+    remembered = _REMEMBERED.setdefault(store, {})
     with store.reading() as connection:
+        newest = head(connection, project)
+        before = remembered.get((project, detail))
+        if before is not None and before.newest == newest:
+            return list(before.rows)
         runs = listed_runs(connection, project)
-        if not runs:
-            return []
-        counts = list_counts(connection, project, runs)
-        groups = list_counts(connection, project, runs, groups=True) if detail else []
+        counts = list_counts(connection, project, runs) if runs else []
+        groups = list_counts(connection, project, runs, groups=True) if runs and detail else []
         early = early_runs(connection, project)
-    return audit_runs(runs, counts, early, groups=groups, every_run=detail)
+    rows = audit_runs(runs, counts, early, groups=groups, every_run=detail)
+    remembered[project, detail] = _Remembered(newest, tuple(rows))
+    return rows
 
 
 def audit_runs(

@@ -122,16 +122,16 @@ def list_nodes(
 ) -> Row:
     """The nodes of a run by pile, those that would be listed at the smallest share first."""
     try:
-        piles = read_triage(queries, run)
+        piles = read_triage(queries, run, pile=pile, limit=limit)
     except ConfigError as error:
         raise HTTPException(404, error.found) from None
-    wanted = [node for node in piles.nodes if pile in (None, node.pile)]
+    wanted = sum(piles.count(name) for name in KINDS if pile in (None, name))
     return {
         "run": piles.run.seq,
         "words": [facts.words for facts in piles.run.lists],
         "piles": {name: piles.count(name) for name in KINDS},
-        "nodes": [node.as_row() for node in wanted[:limit]],
-        "left_out": max(len(wanted) - limit, 0),
+        "nodes": [node.as_row() for node in piles.nodes],
+        "left_out": wanted - len(piles.nodes),
     }
 
 

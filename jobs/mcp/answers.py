@@ -75,8 +75,8 @@ def lists(settings: Settings, run: int | None, pile: str, limit: int) -> Answer:
             next_step="the tool lists, without a pile",
         )  # fmt: skip
     with _queries(settings) as queries:
-        piles = read_triage(queries, run)
-        chosen = [node for node in piles.nodes if pile in ("", node.pile)]
+        piles = read_triage(queries, run, pile=pile or None, limit=min(limit, MAX_NODES))
+        chosen = sum(piles.count(name) for name in KINDS if pile in ("", name))
         rows = [
             {
                 "pile": node.pile,
@@ -86,7 +86,7 @@ def lists(settings: Settings, run: int | None, pile: str, limit: int) -> Answer:
                 "set": all_from_graph(node.classes),
                 "known_class": from_graph(node.label),
             }
-            for node in chosen[: min(limit, MAX_NODES)]
+            for node in piles.nodes
         ]
         return _answer(
             promises.LISTS,
@@ -101,7 +101,7 @@ def lists(settings: Settings, run: int | None, pile: str, limit: int) -> Answer:
                 for row in audit_lists(queries.store, queries.project)
             ],
             nodes=rows,
-            left_out=len(chosen) - len(rows),
+            left_out=chosen - len(rows),
         )  # fmt: skip
 
 

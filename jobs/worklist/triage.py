@@ -8,23 +8,27 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.keys import decode_key
 from ringfence.connector.list_terms import ListFacts
-from ringfence.connector.records import StoredPrediction
-from ringfence.connector.store import predictions
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.worklist.listed_nodes import ListedRun, read_listed_runs
+from ringfence.connector.store.worklist.piles import (
+    PiledNode,
+    count_on_no_list,
+    nodes_on_lists,
+    nodes_on_no_list,
+)
 from ringfence.jobs.views.tables.model import csv_cell
 
 OPEN = "open"
 KINDS = ("investigate", "clear", OPEN)
 COLUMNS = ("pile", "list", "node", "share", "set", "known_class", "run")
-ROWS_PER_BLOCK = 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +54,20 @@ class TriageNode:
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """The piles of a run, and the sentence of each of its lists."""
+    """The piles of a run, and the sentence of each of its lists.
+
+    `nodes` are those that were asked for, `counts` the nodes of each pile whether asked for or
+    not; `on_both` says how many of those to investigate a list that clears holds too.
+    """
 
     run: ListedRun
     nodes: tuple[TriageNode, ...]
+    counts: Mapping[str, int]
+    on_both: int
 
     def count(self, pile: str) -> int:
         """Return how many nodes a pile holds."""
-        return sum(node.pile == pile for node in self.nodes)
-
-    @property
-    def on_both(self) -> int:
-        """How many of those to investigate a list that clears holds too."""
-        return sum(node.on_both for node in self.nodes)
+        return self.counts.get(pile, 0)
 
     def as_json(self) -> dict[str, Any]:
         """Return the values of `--json`."""
@@ -75,8 +80,17 @@ class Triage:
         }
 
 
-def read_triage(queries: ProjectQueries, seq: int | None = None) -> Triage:
-    """Return the piles of a run; of the newest run with lists where none is named."""
+def read_triage(
+    queries: ProjectQueries,
+    seq: int | None = None,
+    *,
+    pile: str | None = None,
+    limit: int | None = None,
+) -> Triage:
+    """Return the piles of a run; of the newest run with lists where none is named.
+
+    With `pile` and `limit` the nodes of that pile alone, and no more than so many.
+    """
     runs = read_listed_runs(queries.store, queries.project)
     chosen = [run for run in runs if seq is None or run.seq == seq]
     if not chosen:
@@ -88,10 +102,16 @@ def read_triage(queries: ProjectQueries, seq: int | None = None) -> Triage:
         )
     run = chosen[-1]
     lists = {facts.terms.name: facts for facts in run.lists}
-    blocks = predictions.payload(queries.store, queries.project, run.seq, ROWS_PER_BLOCK)
-    nodes = [_place(stored, lists) for block in blocks for stored in block if stored.in_graph]
-    nodes.sort(key=_order)
-    return Triage(run, tuple(nodes))
+    where = queries.store, queries.project, run.seq
+    listed = sorted((_place(node, lists, run.seq) for node in nodes_on_lists(*where)), key=_order)
+    counts = Counter(node.pile for node in listed)
+    counts[OPEN] += count_on_no_list(*where)
+    nodes = [node for node in listed if pile in (None, node.pile)][:limit]
+    room = None if limit is None else limit - len(nodes)
+    if pile in (None, OPEN) and room != 0:
+        others = [_place(node, lists, run.seq) for node in nodes_on_no_list(*where, room)]
+        nodes += others if room is not None else sorted(others, key=_order)
+    return Triage(run, tuple(nodes), counts, sum(node.on_both for node in listed))
 
 
 def triage_csv(nodes: Sequence[TriageNode]) -> Iterator[str]:
@@ -101,15 +121,15 @@ def triage_csv(nodes: Sequence[TriageNode]) -> Iterator[str]:
         yield _line([csv_cell(value) for value in node.as_row().values()])
 
 
-def _place(stored: StoredPrediction, lists: dict[str, ListFacts]) -> TriageNode:
+def _place(node: PiledNode, lists: Mapping[str, ListFacts], seq: int) -> TriageNode:
     pile, name, share, kinds = OPEN, "", None, set[str]()
     for kind in ("clear", "investigate"):
-        for list_, value in stored.lists.items():
+        for list_, value in node.lists.items():
             if list_ in lists and lists[list_].terms.is_clear == (kind == "clear"):
                 pile, name, share = kind, list_, value
                 kinds.add(kind)
-    key, label = stored.node_key, stored.label
-    return TriageNode(pile, name, key, share, stored.classes, label, stored.seq, len(kinds) == 2)
+    key, on_both = node.node_key, len(kinds) == 2
+    return TriageNode(pile, name, key, share, node.classes, node.label, seq, on_both)
 
 
 def _order(node: TriageNode) -> tuple[int, str, float, str]:

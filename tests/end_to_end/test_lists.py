@@ -87,6 +87,11 @@ def test_triage_shows_every_node_of_a_run_in_one_pile(trained):
         assert piles.count("investigate") == len(listed(workspace, "investigate"))
         assert len(list(triage_csv(piles.nodes))) == report.evaluated + 1
         assert piles.as_json()["lists"][0]["may_be_wrong"] == 0.3
+        for pile in (None, "investigate", "clear", "open"):
+            some = read_triage(queries, pile=pile, limit=7)
+            of_pile = [node for node in piles.nodes if pile in (None, node.pile)]
+            assert list(some.nodes) == of_pile[:7]
+            assert (some.counts, some.on_both) == (piles.counts, piles.on_both)
         with pytest.raises(ConfigError, match="run 9 is none that decided lists"):
             read_triage(queries, 9)
 

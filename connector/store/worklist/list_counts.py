@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, case, func, select
 
 from ringfence.connector.records import UNSETTLED
 from ringfence.connector.store.tables import coverage, grouping, prediction
@@ -31,7 +31,7 @@ def list_counts(
 ) -> list[ListCount]:
     """Return the counts of all lists of some runs; by `property=value` with `groups`."""
     names = sorted({facts.terms.name for run in runs for facts in run.lists})
-    return [count for name in names for count in _counts(connection, project, name, groups)]
+    return list(_counts(connection, project, names, groups))
 
 
 def early_runs(connection: Connection, project: str) -> frozenset[int]:
@@ -48,16 +48,26 @@ def early_runs(connection: Connection, project: str) -> frozenset[int]:
     return frozenset(rows.scalars())
 
 
-def _counts(connection: Connection, project: str, name: str, groups: bool) -> Iterator[ListCount]:
+def _counts(
+    connection: Connection, project: str, names: Sequence[str], groups: bool
+) -> Iterator[ListCount]:
+    """Go over the listed nodes once, whatever the number of lists."""
     here = prediction.c
     alike: list[ColumnElement[Any]] = [here.seq, here.label, here.sampled]
-    query: Select[Any] = select(*alike, func.count().label("nodes"))
     if groups:
         alike += [grouping.c.property, grouping.c.value]
-        query = select(*alike, func.count().label("nodes")).join(grouping, same_node(grouping))
-    key = f'"{name}":'  # names are letters, digits, - and _; LIKE would not tell A from a
-    is_on = func.replace(here.lists, key, "") != here.lists
-    query = query.where(here.project == project, here.lists.is_not(None), is_on).group_by(*alike)
+    on_lists = [func.sum(case((_is_on(name), 1), else_=0)) for name in names]
+    query: Select[Any] = select(*alike, *on_lists)
+    if groups:
+        query = query.join(grouping, same_node(grouping))
+    query = query.where(here.project == project, here.lists.is_not(None)).group_by(*alike)
     for row in connection.execute(query):
         group = f"{row.property}={row.value}" if groups else ""
-        yield ListCount(row.seq, name, row.label, bool(row.sampled), row.nodes, group)
+        for name, nodes in zip(names, row[len(alike) :], strict=True):
+            if nodes:
+                yield ListCount(row.seq, name, row.label, bool(row.sampled), int(nodes), group)
+
+
+def _is_on(name: str) -> ColumnElement[bool]:
+    key = f'"{name}":'  # names are letters, digits, - and _; LIKE would not tell A from a
+    return func.replace(prediction.c.lists, key, "") != prediction.c.lists

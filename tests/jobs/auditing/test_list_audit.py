@@ -2,22 +2,27 @@
 
 import json
 from collections import Counter
+from contextlib import closing
 
 import pytest
-from sqlalchemy import select, text
+from sqlalchemy import event, select, text
 
 from ringfence.connector.list_terms import THEOREM, ListFacts, ListTerms
 from ringfence.connector.store.alarms import AlarmFacts, _facts
+from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.tables import grouping, prediction
 from ringfence.connector.store.worklist.list_counts import ListCount
 from ringfence.connector.store.worklist.listed_nodes import ListedRun
+from ringfence.connector.store.worklist.marks import record_mark
 from ringfence.jobs.auditing.alarms import rules
 from ringfence.jobs.auditing.list_audit import audit_lists, audit_runs
 from ringfence.jobs.config.alarms import AlarmSettings
-from ringfence.jobs.project.audit_store import open_audit
+from ringfence.jobs.project.audit_store import key_source, open_audit
+from ringfence.jobs.samples.audit_store import fill_store
 from ringfence.jobs.views.status import read_status
-from tests.jobs.report.packs import make_record
+from tests.dashboard.conftest import settings_at
+from tests.jobs.report.packs import LISTS, PLAN, make_record
 
 TERMS = ListTerms("look", "mule", False, 0.2, "stream")
 PER_RUN = ListTerms("look", "mule", False, 0.2, "run")
@@ -195,3 +200,27 @@ def test_the_alarm_fires_when_listed_nodes_turn_out_wrong_and_not_before(tmp_pat
 def test_no_alarm_without_lists():
     facts = AlarmFacts(None, (), None, None, {}, 0)
     assert rules.RULES["lists"](facts, AlarmSettings()) is None
+
+
+def test_listed_nodes_are_read_once_for_all_lists_and_again_when_the_chain_has_grown(tmp_path):
+    lists = [*LISTS, {"name": "clear", "not": "mule", "may_be_wrong": 0.1}]
+    settings = settings_at(tmp_path, audit={"groups": ["region"], "sample_nodes": 7}, lists=lists)
+    with closing(open_store(settings.audit.url)) as store:
+        fill_store(store, settings, PLAN)
+        scans = []
+        event.listen(
+            store.engine,
+            "before_cursor_execute",
+            lambda _c, _cursor, said, *_: scans.append(said) if "FROM prediction" in said else None,
+        )
+        first = audit_lists(store, settings.project)
+        assert {row.terms.name for row in first} == {"investigate", "clear"}
+        assert len(scans) == 1
+        assert audit_lists(store, settings.project) == first
+        assert len(scans) == 1
+        with store.reading() as connection:
+            key = connection.execute(select(prediction.c.node_key)).scalars().first()
+        record_mark(store, settings.project, key_source(settings), key, "ada", "note", "seen")
+        scans.clear()
+        assert audit_lists(store, settings.project) == first
+        assert len(scans) == 1
