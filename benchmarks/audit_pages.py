@@ -37,7 +37,8 @@ PATHS = ("/", "/worklist", "/worklist?class=mule",
          "/runs?sort.runs=-coverage&columns.runs=seq&columns.runs=coverage", "/runs/5",
          "/runs/compare?a=1&b=5", "/models", "/models/sample-1", "/node?key=account%207-77", "/why",
          "/trail", "/metrics", "/lists", "/api/v1/lists", "/api/v1/lists?detail=true",
-         "/api/v1/lists/nodes?pile=clear", "/api/v1/lists/nodes?pile=open", "/api/v1/status", "/csv/coverage-run")  # fmt: skip
+         "/api/v1/lists/nodes?pile=clear", "/api/v1/lists/nodes?pile=open",
+         "/api/v1/status", "/csv/coverage-run")  # fmt: skip
 PLANS = {
     "one node": "SELECT * FROM prediction WHERE project = 'bench' AND node_key IN ('s:a', 'i:1')",
     "a run's sets": "SELECT * FROM prediction WHERE project = 'bench' AND seq = 3",

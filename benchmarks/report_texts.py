@@ -271,8 +271,8 @@ NOTES = {
     "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
     "neighbour, a relationship type or a column; those of the smallest changes come on top.",
     "audit_pages": "SQLite, 100 runs, one request after the other, forty of each: median and 95th "
-    "percentile on the clock, and CPU time of the process that serves and asks; the first answer of "
-    "a page beside them, which counts what later ones need not count again (lists).",
+    "percentile on the clock, and CPU time of the process that serves and asks; the first answer "
+    "of a page beside them, which counts what later ones need not count again (lists).",
     "audit_runs": "CPU seconds of one thread: a row per run, window and total from counts in "
     "memory. The bound for who looks daily compares every run with all before it: the one part "
     "that grows with the square, at some 0.1 microseconds a pair.",
@@ -303,7 +303,8 @@ COLUMNS: dict[str, dict[str, str]] = {
         "first_seconds": "first s",
     },
     "audit_pages": {
-        "page": "page", "first_ms": "first ms", "median_ms": "median ms", "within_ms": "95 % within ms", "cpu_ms": "CPU ms",
+        "page": "page", "first_ms": "first ms", "median_ms": "median ms",
+        "within_ms": "95 % within ms", "cpu_ms": "CPU ms",
     },
     "audit_runs": {
         "runs": "runs", "known": "known nodes", "rows": "rows", "seconds": "CPU s",
