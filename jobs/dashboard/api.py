@@ -15,7 +15,8 @@ from ringfence.jobs.dashboard import schemas
 from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
 from ringfence.jobs.views.explain import explain
 from ringfence.jobs.views.sample import read_sample_status
-from ringfence.jobs.worklist.request import filter_of, place_of, require_names
+from ringfence.jobs.worklist.list_choice import choose_list
+from ringfence.jobs.worklist.request import filter_of, place_text, require_names
 from ringfence.jobs.worklist.table import classes_to_choose, row_of
 from ringfence.jobs.worklist.triage import KINDS, read_triage
 
@@ -142,6 +143,8 @@ def worklist(request: Request, queries: Queries, limit: Limit = PAGE_ROWS) -> Ro
     try:
         require_names(parameter for parameter in given if parameter not in ("class", "after"))
         wanted = filter_of(given)
+        if wanted.list_ is not None:
+            wanted = choose_list(queries, wanted).wanted
     except ConfigError as error:
         raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None
     if wanted.class_ not in classes_to_choose(queries):
@@ -153,7 +156,7 @@ def worklist(request: Request, queries: Queries, limit: Limit = PAGE_ROWS) -> Ro
     return {
         "class_": wanted.class_,
         "nodes": [{**row, "class_": row["class"]} for row in rows],
-        "after": place_of(shown[-1].p, shown[-1].node_key) if more else None,
+        "after": place_text(shown[-1].place) if more else None,
     }
 
 

@@ -67,11 +67,15 @@ class List(BaseModel):
 
 
 class WorklistNode(BaseModel):
-    """A node whose set holds a class; state, by and outcome are what people did with it."""
+    """A node whose set holds a class; state, by and outcome are what people did with it.
+
+    With the filter `list` it is on the list, and `share` the smallest promised share at which it
+    would be.
+    """
 
     node: str
     class_: str
-    p: float
+    p: float | None
     size: int
     degree: int
     run: int
@@ -82,6 +86,7 @@ class WorklistNode(BaseModel):
     outcome: str | None
     about: str | None
     note: str | None
+    share: float | None
 
 
 class Worklist(BaseModel):

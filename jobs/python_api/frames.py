@@ -13,7 +13,8 @@ from ringfence.connector.store.models import class_names
 from ringfence.connector.store.predictions import payload
 from ringfence.connector.store.queries.project import HEAVY_RUN_COLUMNS, ProjectQueries
 from ringfence.connector.store.queries.records import as_row
-from ringfence.connector.store.queries.worklist import WorklistFilter, whole_worklist
+from ringfence.connector.store.queries.worklist import whole_worklist
+from ringfence.connector.store.queries.worklist_filter import WorklistFilter
 from ringfence.jobs.lifecycle.versions import ModelVersions
 from ringfence.jobs.views.explain import Explanation
 
@@ -77,11 +78,12 @@ def worklist_frame(queries: ProjectQueries, wanted: WorklistFilter) -> pd.DataFr
     """Return the whole worklist of a class, surest first."""
     columns = [
         "key", "p", "size", "degree", "run", "decided", "known_class", "state", "by", "outcome",
-        "about", "note",
+        "about", "note", "share",
     ]  # fmt: skip
     rows = [
         (decode_key(node.node_key), node.p, node.size, node.degree, node.seq, node.decided_ns,
-         node.label, node.state, node.who, node.outcome, node.about, node.note)
+         node.label, node.state, node.who, node.outcome, node.about, node.note,
+         node.share)
         for node in whole_worklist(queries, wanted)
     ]  # fmt: skip
     frame = pd.DataFrame(rows, columns=columns)

@@ -43,9 +43,10 @@ from ringfence.jobs.views.charts.model import Figure
 from ringfence.jobs.views.explain import explain, run_explain
 from ringfence.jobs.views.renderers import plotly
 from ringfence.jobs.views.status import read_status
+from ringfence.jobs.worklist.lead import describe_listed
+from ringfence.jobs.worklist.list_choice import choose_list
 from ringfence.jobs.worklist.outcome_table import OUTCOME_COLUMNS, outcome_row
 from ringfence.jobs.worklist.request import filter_of, require_names
-from ringfence.jobs.worklist.table import require_class
 from ringfence.jobs.worklist.triage import COLUMNS, read_triage
 
 if TYPE_CHECKING:
@@ -144,10 +145,10 @@ class Project:
         with self._queries() as queries:
             return sets_frame(queries, run)
 
-    def worklist(self, class_: str, **filters: object) -> pd.DataFrame:
-        """Return the nodes whose set holds a class, surest first.
+    def worklist(self, class_: str = "", **filters: object) -> pd.DataFrame:
+        """Return the nodes whose set holds a class, surest first; with `list="…"` those on a list.
 
-        Filters are those of the page: `min_p`, `max_size`, `run`, `group="region=north"`,
+        Filters are those of the page: `min_p`, `max_size`, `run`, `key`, `group="region=north"`,
         `known="any"`, `state="any"`, `until="2025-10-09"`, and `from`, which is a word of Python,
         as `**{"from": "2025-10-01"}`. Another name is refused.
         """
@@ -155,8 +156,11 @@ class Project:
         given = {name: str(value) for name, value in filters.items()}
         wanted = filter_of({**given, "class": class_})
         with self._queries() as queries:
-            require_class(queries, class_)
-            return worklist_frame(queries, wanted)
+            choice = choose_list(queries, wanted)
+            frame = worklist_frame(queries, choice.wanted)
+            if choice.is_list:
+                frame.attrs["words"] = describe_listed(queries, choice)
+            return frame
 
     def lists(self, *, detail: bool = False) -> pd.DataFrame:
         """Return each list's promised and realised share of wrong nodes, and its verdict.

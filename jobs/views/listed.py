@@ -34,12 +34,17 @@ def describe_list(facts: ListFacts, doubts: Sequence[str] = ()) -> str:
     >>> describe_list(listed, ["the alarm drift is firing"])
     'on list investigate'
     """
+    return f"on {describe_promise(facts, doubts)}"
+
+
+def describe_promise(facts: ListFacts, doubts: Sequence[str] = ()) -> str:
+    """Say what a list promises; its name alone while doubts stand."""
     terms = facts.terms
     if doubts:
-        return f"on list {terms.name}"
+        return f"list {terms.name}"
     over = "on average over runs" if terms.per == "run" else "of all runs together"
     hedge = HEDGES.get(facts.status, "")
     return (
-        f"on list {terms.name}: {over}, at most {100 * terms.may_be_wrong:g} % of its nodes are "
+        f"list {terms.name}: {over}, at most {100 * terms.may_be_wrong:g} % of its nodes are "
         f"{terms.wrong}{hedge}"
     )

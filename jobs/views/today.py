@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from ringfence.connector.store.queries.news import News, read_news
 from ringfence.connector.store.queries.project import ProjectQueries
@@ -17,12 +18,16 @@ LONGEST_NS_TEXT = 20
 
 @dataclass(frozen=True, slots=True)
 class TodayLine:
-    """A line: a word with its tone, what it says, where it leads, and short further lines."""
+    """A line: a word with its tone, what it says, where it leads, and short further lines.
+
+    `others` are further lines that lead somewhere: words and address.
+    """
 
     word: str
     headline: str
     address: str
     details: tuple[str, ...] = ()
+    others: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +117,24 @@ def waiting_line(queries: ProjectQueries) -> TodayLine:
         (len(firing), f"{_count(len(firing), 'alarm')} firing", "/#alarms"),
         (sample, f"{_count(sample, 'class', 'classes')} of the audit sample to find out",
          "/worklist?sample=1"),
-        *((count, f"{_count(count, 'node')} of the last run on list {name}", "/worklist")
-          for name, count in listed.items()),
+        *((count, f"{_count(count, 'node')} of the last run on list {name}",
+           list_address(name, queries.runs(last=1)[-1].seq)) for name, count in listed.items()),
         (unusable, f"{_count(unusable, 'node')} in quarantine", "/#quarantine"),
     ]  # fmt: skip
     due = [(words, address) for count, words, address in waiting if count]
     if not due:
         return TodayLine("waiting", "Nothing waits for a person", "/worklist")
     words, address = due[0]
-    return TodayLine("waiting", words, address, tuple(f"{other}." for other, _ in due[1:]))
+    return TodayLine("waiting", words, address, others=tuple(due[1:]))
+
+
+def list_address(name: str, seq: int) -> str:
+    """Return the address of the worklist of a list of a run.
+
+    >>> list_address("investigate", 7)
+    '/worklist?list=investigate&run=7'
+    """
+    return f"/worklist?{urlencode({'list': name, 'run': seq})}"
 
 
 def listed_in_last_run(queries: ProjectQueries) -> dict[str, int]:

@@ -8,14 +8,16 @@ from typing import Any, cast, get_args
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.neo4j.queries.worklist_query import GraphConditions
-from ringfence.connector.store.queries.worklist import Known, State, WorklistFilter
+from ringfence.connector.store.queries.worklist_filter import Known, Place, State, WorklistFilter
 from ringfence.connector.times import day_ns
 
 NUMBERS = {"min_p": float, "min_size": int, "max_size": int, "min_degree": int,
            "max_degree": int, "run": int}  # fmt: skip
 CHOICES: dict[str, tuple[str, ...]] = {"known": get_args(Known), "state": get_args(State)}
 MAX_NUMBER = 2**62
-NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state", "by")
+TEXTS = {"by": "by", "key": "key", "list": "list_"}
+"""Texts as they are, with the filter's field; a key as far as it is typed."""
+NAMES = ("class", *NUMBERS, "from", "until", "group", "known", "state", *TEXTS)
 """The parameters in an address, `after` (a place in the list) aside."""
 
 
@@ -38,8 +40,9 @@ def filter_of(given: Mapping[str, str]) -> WorklistFilter:
         changes["until_ns"] = _day_ns("until", asked["until"], days=1)
     if "group" in asked:
         changes["group"], _, changes["value"] = asked["group"].partition("=")
-    if "by" in asked:
-        changes["by"] = asked["by"].replace("\x00", "")
+    changes |= {
+        field: asked[name].replace("\x00", "") for name, field in TEXTS.items() if name in asked
+    }
     if "after" in asked:
         changes["after"] = _place(asked["after"])
     return replace(wanted, **changes)
@@ -58,20 +61,24 @@ def require_names(given: Iterable[str]) -> None:
         )
 
 
-def place_of(p: float, node_key: str) -> str:
-    """Return where a page ended, as the next one's address has it.
+def place_text(place: Place) -> str:
+    """Return where a page ended, as the next one's address has it; on a list with the run.
 
-    >>> place_of(0.25, "s:a b")
-    '0.25 s:a b'
+    >>> place_text((0.25, "s:a b")), place_text((3, 0.25, "s:a b"))
+    ('0.25 s:a b', '3:0.25 s:a b')
     """
-    return f"{p!r} {node_key}"
+    *front, node_key = place
+    return f"{':'.join(map(repr, front))} {node_key}"
 
 
 def conditions_of(wanted: WorklistFilter) -> GraphConditions:
     """Return the part of a filter that the graph can apply: degrees and marks are only in SQL."""
     group = None if wanted.group is None else (wanted.group, wanted.value or "")
     known = {"no": False, "yes": True}.get(wanted.known)
-    return GraphConditions(wanted.min_p, wanted.min_size, wanted.max_size, wanted.run, known, group)
+    return GraphConditions(
+        wanted.min_p, wanted.min_size, wanted.max_size, wanted.run, known, group,
+        wanted.key, wanted.list_,
+    )  # fmt: skip
 
 
 def _number(name: str, text: str) -> float | int:
@@ -98,9 +105,18 @@ def _day_ns(name: str, text: str, days: int = 0) -> int:
         raise ConfigError(found=f"{name} is {text!r}", needed="a day such as 2025-10-09") from None
 
 
-def _place(text: str) -> tuple[float, str]:
-    p, _, key = text.partition(" ")
+def _place(text: str) -> Place:
+    front, _, key = text.partition(" ")
+    run, is_on_list, p = front.rpartition(":")
     try:
-        return float(p), key.replace("\x00", "")
+        place = float(p), key.replace("\x00", "")
+        return (_run_number(run), *place) if is_on_list else place
     except ValueError:
         raise ConfigError(found=f"after is {text!r}", needed="a place in the list") from None
+
+
+def _run_number(text: str) -> int:
+    number = int(text)
+    if not 0 <= number <= MAX_NUMBER:
+        raise ValueError(text)
+    return number

@@ -1,6 +1,9 @@
 """Working through a list: how good it is, outcomes of several nodes, the next case, a name."""
 
+import csv
+import json
 import re
+from dataclasses import replace
 from html import unescape
 from urllib.parse import urlencode
 
@@ -15,9 +18,11 @@ from ringfence.connector.store.queries.worklist import (
     whole_worklist,
 )
 from ringfence.connector.store.queries.worklist_counts import known_outcomes
+from ringfence.connector.store.worklist.list_counts import EARLY
 from ringfence.connector.store.worklist.marks import read_marks
 from ringfence.jobs.dashboard.pages.worklist_place import node_address, own_address
 from ringfence.jobs.samples.audit_store import Plan
+from ringfence.jobs.worklist import table
 from tests.dashboard.conftest import TOKEN, open_site, settings_at
 
 OPEN = WorklistFilter("mule")
@@ -73,9 +78,106 @@ def test_a_list_says_how_long_it_is_how_much_was_right_and_what_it_missed(desk, 
     assert newest.listed == sum(row["seq"] >= 3 for row in listed)
 
 
+@pytest.fixture
+def unsettled(tmp_path):
+    """Two runs with an audit sample; of the second only the classes of some nodes are known."""
+    settings = settings_at(tmp_path, audit={"sample_nodes": 40})
+    with open_site(settings, Plan(runs=2, per_run=120, known=0.6)) as opened:
+        yield opened
+
+
+def wait_for_classes(site, seq):
+    """Say of a run what an audit says while only a choice of its classes is known."""
+    with site.dashboard.store.transaction() as connection:
+        rows = text("UPDATE coverage SET words = :words WHERE slice = 'run' AND seq = :seq")
+        connection.execute(rows, {"words": f"not enough known yet (1 of 9; {EARLY})", "seq": seq})
+
+
+def test_figures_above_a_list_are_of_settled_runs_else_of_the_sample(unsettled):
+    queries = unsettled.dashboard.queries
+    rows = queries.rows(
+        text("SELECT label, classes, seq, sampled FROM prediction WHERE label IS NOT NULL")
+    )
+
+    def expected(keeps):
+        listed = [row for row in rows if keeps(row) and '"mule"' in row["classes"]]
+        return len(listed), sum(row["label"] == "mule" for row in listed)
+
+    def counted():
+        found = known_outcomes(queries, "mule")
+        return found.runs, found.in_sample, (found.listed, found.right)
+
+    assert counted() == (2, False, expected(lambda row: True))
+    wait_for_classes(unsettled, 2)
+    assert counted() == (1, False, expected(lambda row: row["seq"] == 1))
+    wait_for_classes(unsettled, 1)
+    assert counted() == (2, True, expected(lambda row: row["sampled"]))
+    page = unsettled.ask("/worklist?class=mule&known=any").body.decode()
+    assert "in the audit sample, in the newest 2 runs: no run is settled" in page
+
+
+def test_a_run_that_waits_between_settled_ones_is_left_out(desk):
+    queries = desk.dashboard.queries
+    with desk.dashboard.store.reading() as connection:
+        before = connection.execute(text("SELECT words FROM coverage WHERE slice = 'run'")).all()
+    assert not any(EARLY in words for (words,) in before)  # else this test shows nothing
+    whole = known_outcomes(queries, "mule")
+    of_second = queries.scalar(
+        text("SELECT count(*) FROM prediction WHERE seq = 2 AND label = 'mule'")
+    )
+    second = text("UPDATE coverage SET words = :words WHERE slice = 'run' AND seq = 2")
+    with desk.dashboard.store.transaction() as connection:
+        connection.execute(second, {"words": EARLY})
+    without = known_outcomes(queries, "mule")
+    with desk.dashboard.store.transaction() as connection:
+        connection.execute(second, {"words": "as before"})
+    assert without.runs == whole.runs - 1
+    assert without.of_class == whole.of_class - of_second
+
+
+def test_the_json_link_has_the_nodes_of_the_page_with_their_filters(desk):
+    page = unescape(desk.ask("/worklist?class=mule&max_size=2&show=features").body.decode())
+    link = re.search(r'class="csv" href="(/api/v1/worklist[^"]+)"', page)[1]
+    assert "show" not in link  # columns of the graph are not the API's
+    answer = json.loads(desk.ask(link).body)
+    wanted = replace(OPEN, max_size=2)
+    nodes = [node.key for node in whole_worklist(desk.dashboard.queries, wanted)]
+    assert [node["node"] for node in answer["nodes"]] == nodes
+    assert {"outcome", "note"} <= set(answer["nodes"][0])
+
+
+def test_a_csv_with_columns_of_a_graph_that_is_silent_is_refused(desk):
+    """A file whose columns are empty would look as if the nodes had no such properties."""
+    page = unescape(desk.ask("/worklist?class=mule&show=features").body.decode())
+    link = re.search(r'class="csv" href="(/csv/worklist[^"]+)"', page)[1]
+    assert link.endswith("show=features")
+    answer = desk.ask(link)
+    assert answer.status == 503
+    assert b"the graph gave no answer" in answer.body
+    assert desk.ask(link.replace("&show=features", "")).status == 200
+
+
+def test_a_csv_has_the_columns_that_the_page_shows(desk, monkeypatch):
+    given = {}
+
+    def answer(dashboard, nodes, names):
+        given[len(nodes)] = names
+        return {node.node_key: [f"={node.key}", None] for node in nodes}
+
+    monkeypatch.setattr(table, "NODES_PER_QUESTION", 7)
+    nodes = list(whole_worklist(desk.dashboard.queries, OPEN))
+    lines = table.csv_lines(
+        desk.dashboard.queries, OPEN, ["balance", "=x"], lambda rows, names: answer(0, rows, names)
+    )
+    rows = list(csv.reader(lines))
+    assert rows[0][-2:] == ["balance", "'=x"]
+    assert [row[-2:] for row in rows[1:]] == [[f"'={node.key}", ""] for node in nodes]
+    assert max(given) == 7
+
+
 def test_the_case_before_and_after_are_those_of_the_list(desk):
     whole = list(whole_worklist(desk.dashboard.queries, OPEN))
-    beside = [beside_on_list(desk.dashboard.queries, OPEN, n.p, n.node_key) for n in whole]
+    beside = [beside_on_list(desk.dashboard.queries, OPEN, n.place) for n in whole]
     keys = [node.node_key for node in whole]
     assert [before for before, _ in beside] == [None, *keys[:-1]]
     assert [after for _, after in beside] == [*keys[1:], None]
@@ -97,9 +199,9 @@ def test_several_nodes_get_an_outcome_in_one_step_and_the_name_is_remembered(des
     page = desk.ask("/worklist?class=mule", Cookie=cookies).body.decode()
     assert name in unescape(re.search(r'name="who" value="([^"]*)"', page)[1])
     assert "<b>" not in page.partition("<main")[2].replace("<b>x", "")
-    csv = desk.ask("/csv/worklist?class=mule&state=false+alarm").body.decode()
-    assert csv.count("false alarm") == 3
-    assert "a shop" in csv
+    lines = desk.ask("/csv/worklist?class=mule&state=false+alarm").body.decode()
+    assert lines.count("false alarm") == 3
+    assert "a shop" in lines
 
 
 def test_one_wrong_key_among_several_marks_none(desk):

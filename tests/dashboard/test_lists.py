@@ -3,7 +3,9 @@
 import csv
 import io
 import json
-from urllib.parse import urlencode
+import re
+from html import unescape
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 
@@ -84,3 +86,91 @@ def test_the_api_has_the_worklist_page_by_page_as_the_csv_has_it(listing):
         ("", 404), ("class=mule&after=x", 400), ("class=mule&limit=1001", 422),
     ):  # fmt: skip
         assert listing.ask(f"/api/v1/worklist?{wrong}").status == status, wrong
+
+
+def ask_worklist(listing, **filters):
+    return json.loads(listing.ask(f"/api/v1/worklist?{urlencode(filters)}").body)
+
+
+def test_the_piles_of_the_last_run_lead_to_their_worklists(listing):
+    page = listing.ask("/lists").body.decode()
+    piles = json.loads(listing.ask("/api/v1/lists/nodes?limit=1000").body)
+    listed = {
+        facts["name"]: facts["listed"]
+        for facts in json.loads(listing.ask("/api/v1/lists").body)
+        if facts["slice"] == "run"
+    }
+    counts = {**listed, "open": piles["piles"]["open"]}
+    for name, count in counts.items():
+        link = f'<a class="headline" href="/worklist?list={name}&amp;run=3">{count} node'
+        assert link in page, name
+        rows = ask_worklist(listing, list=name, run=3, known="any", state="any", limit=1000)
+        assert len(rows["nodes"]) == count, name
+
+
+def test_a_worklist_of_a_list_leads_with_its_promise_and_what_came_true(listing):
+    page = unescape(listing.ask("/worklist?list=investigate").body.decode())
+    assert "at most 20\u00a0% of its nodes are not mule (measured, not proved)" in page
+    rows = json.loads(listing.ask("/api/v1/lists").body)
+    total = next(r for r in rows if (r["name"], r["slice"]) == ("investigate", "total"))
+    assert f"{total['false']:,} of {total['known']:,} of known class are not mule" in page
+    assert "of such nodes were right" not in page
+    of_class = unescape(listing.ask("/worklist?class=mule").body.decode())
+    assert "of such nodes were right" in of_class
+    assert "at most 20\u00a0%" not in of_class
+    cleared = unescape(listing.ask("/worklist?list=clear").body.decode())
+    assert "of all runs together, at most 5\u00a0% of its nodes are mule" in cleared
+    assert "no promise about lists" in listing.ask("/worklist?list=open").body.decode()
+
+
+def test_csv_api_and_page_hold_the_same_nodes_of_a_list(listing):
+    for name in ("investigate", "clear", "open"):
+        found, address = [], f"/worklist?known=any&list={name}"
+        while address:
+            body = listing.ask(address).body.decode()
+            found += re.findall(
+                r'<th scope="row"><a href="/node\?key=[^"]+&amp;list=[^"]*">([^<]+)', body
+            )
+            more = re.search(r'class="button" href="([^"]+)">Next', body)
+            address = more and unescape(more[1])
+        lines = csv.DictReader(
+            io.StringIO(listing.ask(f"/csv/worklist?list={name}&known=any").body.decode())
+        )
+        assert [line["node"] for line in lines] == found
+        after, through_api = "", []
+        while after is not None:
+            page = ask_worklist(listing, list=name, known="any", limit=50, after=after)
+            through_api += [node["node"] for node in page["nodes"]]
+            after = page["after"]
+        assert through_api == found
+        assert len(found) > 60
+
+
+def test_the_next_case_stays_on_the_list(listing):
+    """Also of a list that clears, whose nodes do not hold the class in their set."""
+    page = listing.ask("/worklist?list=clear&run=3").body.decode()
+    keys = re.findall(r'<th scope="row"><a href="([^"]+)">([^<]+)', page)
+    address, seen = unescape(keys[0][0]), []
+    while address and len(seen) < len(keys):
+        body = listing.ask(address).body.decode()
+        seen.append(re.search(r"<h1>Node ([^<]+)</h1>", body)[1])
+        assert "Back to list clear" in body
+        more = re.search(r'rel="next"[^>]* href="([^"]+)"', body)
+        address = more and unescape(more[1])
+        if address:
+            listed = dict(parse_qsl(dict(parse_qsl(urlsplit(address).query))["list"]))
+            assert listed == {"list": "clear", "run": "3"}
+    assert seen == [key for _, key in keys]
+
+
+def test_a_list_that_is_none_is_refused_with_those_that_are(listing):
+    for address in ("/worklist", "/csv/worklist", "/api/v1/worklist"):
+        answer = listing.ask(f"{address}?list=nobody")
+        assert answer.status == 400
+        assert b"investigate" in answer.body
+    assert listing.ask("/worklist?list=clear&class=retail").status == 400
+    assert listing.ask("/worklist?list=clear&min_p=0.5").status == 400
+
+
+def test_today_leads_to_the_list_of_the_last_run(listing):
+    assert 'href="/worklist?list=investigate&amp;run=3"' in listing.ask("/").body.decode()

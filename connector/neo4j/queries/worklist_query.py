@@ -17,6 +17,10 @@ MATCH (n:{label})-[may:MAY_BE {{in_set: true}}]->(class)
 MATCH (n)-[set:EVALUATED]->(run:RingfenceRun {{project: {project}}})
 {where}RETURN n.{key} AS node, may.p AS p, set.size AS size, run.seq AS run
 ORDER BY p DESC, node LIMIT {limit}"""
+ON_LIST = """MATCH (n:{label})-[set:EVALUATED]->(run:RingfenceRun {{project: {project}}})
+{where}OPTIONAL MATCH (n)-[may:MAY_BE]->(:RingfenceClass {{project: {project}, name: {name}}})
+RETURN n.{key} AS node, may.p AS p, set.size AS size, run.seq AS run
+ORDER BY run DESC, node LIMIT {limit}"""
 LIMIT = 1_000
 STATEMENT = """UNWIND [
 {rows}
@@ -29,7 +33,10 @@ ROWS_PER_STATEMENT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class GraphConditions:
-    """The graph's conditions besides the class; None means no condition."""
+    """The graph's conditions besides the class; None means no condition.
+
+    `list_` is the list that nodes are on, whatever their set holds; "" for those on none.
+    """
 
     min_p: float | None = None
     min_size: int | None = None
@@ -37,6 +44,8 @@ class GraphConditions:
     run: int | None = None
     known: bool | None = None
     group: tuple[str, str] | None = None
+    key: str | None = None
+    list_: str | None = None
 
 
 def worklist_query(
@@ -48,7 +57,7 @@ def worklist_query(
     """
     conditions = _conditions(mapping, wanted)
     where = f"WHERE {' AND '.join(conditions)}\n" if conditions else ""
-    return LIST.format(
+    return (LIST if wanted.list_ is None else ON_LIST).format(
         label=quote(mapping.classified.label),
         key=quote(mapping.classified.key),
         project=quote_text(project),
@@ -72,6 +81,12 @@ def _conditions(mapping: GraphMapping, wanted: GraphConditions) -> list[str]:
     if wanted.group is not None:
         property_, value = wanted.group
         conditions.append(f"toString(n.{quote(property_)}) = {quote_text(value)}")
+    if wanted.key is not None:
+        key = f"toString(n.{quote(mapping.classified.key)})"
+        conditions.append(f"{key} STARTS WITH {quote_text(wanted.key)}")
+    if wanted.list_ is not None:
+        named = f"{quote_text(wanted.list_)} IN set.lists"
+        conditions.append(named if wanted.list_ else "set.lists IS NULL")
     return conditions
 
 

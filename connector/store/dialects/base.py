@@ -56,6 +56,10 @@ class Dialect:
         """Return the length of a JSON list that stands in a column as text."""
         return func.json_array_length(column)
 
+    def json_number(self, column: Any, name: str) -> Any:
+        """Return the number under a plain name of a JSON object that stands in a column as text."""
+        return func.json_extract(column, f'$."{name}"')
+
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float
     ) -> list[tuple[str, str, int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import JSON, Connection, Table, cast, func
+from sqlalchemy import JSON, Connection, Double, Table, cast, func
 from sqlalchemy.exc import DBAPIError
 
 from ringfence.connector.store.dialects.base import Dialect, rows_of
@@ -66,6 +66,10 @@ class PostgreSQL(Dialect):
     def json_length(self, column: Any) -> Any:
         """Parse the text first."""
         return func.json_array_length(cast(column, JSON))
+
+    def json_number(self, column: Any, name: str) -> Any:
+        """Parse the text first."""
+        return cast(func.json_extract_path_text(cast(column, JSON), name), Double)
 
     def relation_sizes(
         self, connection: Connection, max_scanned_bytes: float

@@ -14,15 +14,8 @@ from sqlalchemy import Select, func, select, tuple_
 
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.queries.worklist import (
-    PAGE_ROWS,
-    Known,
-    State,
-    holder,
-    in_state,
-    newest_mark,
-    state_of,
-)
+from ringfence.connector.store.queries.worklist import PAGE_ROWS, newest_mark, state_of
+from ringfence.connector.store.queries.worklist_filter import Known, State, holder, in_state
 from ringfence.connector.store.tables import mark, prediction, run
 
 

@@ -1,17 +1,21 @@
 """What became of the nodes that a worklist held: how many were right, how many of a class missed.
 
 Counted on the newest runs alone, as many as have at most `MAX_COUNTED_NODES` nodes together: a
-store of a million predictions answers like one of a thousand.
+store of a million predictions answers like one of a thousand. A run of which only the classes of
+listed nodes, or early ones, are known does not count: people looked at the suspects first. While
+all runs are such, the nodes of the audit sample count, which nobody chose.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from sqlalchemy import case, func, select
 
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.tables import prediction, run, worklist_entry
+from ringfence.connector.store.worklist.list_counts import early_runs
 
 MAX_COUNTED_NODES = 20_000
 MAX_RUNS = 1_000
@@ -21,13 +25,15 @@ MAX_RUNS = 1_000
 class KnownOutcomes:
     """Of the newest `runs`: nodes of known class on the list and those of the class, and all.
 
-    `listed` had the class in their set, `right` of them are of it, `of_class` nodes are of it.
+    `in_sample` if only nodes of the audit sample count. `listed` had the class in their set,
+    `right` of them are of it, `of_class` nodes are of it.
     """
 
     runs: int
     listed: int
     right: int
     of_class: int
+    in_sample: bool = False
 
     @property
     def right_share(self) -> float | None:
@@ -41,15 +47,34 @@ class KnownOutcomes:
 
 
 def known_outcomes(queries: ProjectQueries, class_: str) -> KnownOutcomes:
-    """Return what became of the nodes of the newest runs whose class became known."""
-    runs = _newest_runs(queries)
-    if not runs:
-        return KnownOutcomes(0, 0, 0, 0)
+    """Return what became of nodes of the newest settled runs, else of the audit sample."""
+    with queries.store.reading() as connection:
+        early = early_runs(connection, queries.project)
+    runs = _newest_runs(queries, early)
+    if runs:
+        return _count(queries, class_, runs, early)
+    runs = _newest_runs(queries, frozenset())
+    if runs:
+        return _count(queries, class_, runs, frozenset(), in_sample=True)
+    return KnownOutcomes(0, 0, 0, 0)
+
+
+def _count(
+    queries: ProjectQueries,
+    class_: str,
+    runs: Sequence[int],
+    early: Collection[int],
+    *,
+    in_sample: bool = False,
+) -> KnownOutcomes:
     entry, of_node = worklist_entry.c, prediction.c
+    between = sorted(seq for seq in early if runs[-1] < seq < runs[0])
     recent = (
         of_node.project == queries.project,
         of_node.seq.between(runs[-1], runs[0]),
+        of_node.seq.not_in(between),
         of_node.label.is_not(None),
+        *([of_node.sampled.is_(True)] if in_sample else []),
     )
     of_class = queries.scalar(select(func.count()).where(*recent, of_node.label == class_))
     held = queries.rows(
@@ -64,10 +89,11 @@ def known_outcomes(queries: ProjectQueries, class_: str) -> KnownOutcomes:
         )
         .where(*recent, entry["class"] == class_)
     )[0]
-    return KnownOutcomes(len(runs), held["listed"], int(held["correct"] or 0), int(of_class))
+    listed, right = held["listed"], int(held["correct"] or 0)
+    return KnownOutcomes(len(runs), listed, right, int(of_class), in_sample)
 
 
-def _newest_runs(queries: ProjectQueries) -> list[int]:
+def _newest_runs(queries: ProjectQueries, without: Collection[int]) -> list[int]:
     """Numbers of the newest runs that have so many nodes together at most; one at least."""
     newest = (
         select(run.c.seq, run.c.n_evaluated)
@@ -78,6 +104,8 @@ def _newest_runs(queries: ProjectQueries) -> list[int]:
     chosen: list[int] = []
     nodes = 0
     for row in queries.rows(newest):
+        if row["seq"] in without:
+            continue
         nodes += row["n_evaluated"]
         if chosen and nodes > MAX_COUNTED_NODES:
             break

@@ -1,24 +1,70 @@
-"""The lists: what they promise, and what share of their nodes turned out wrong."""
+"""The lists: the piles of the last run, what they promise, what share turned out wrong."""
 
 from __future__ import annotations
 
-from ringfence.connector.store.worklist.listed_nodes import read_listed_runs
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from ringfence.connector.store.queries.project import ProjectQueries
+from ringfence.connector.store.queries.worklist import count_worklist
+from ringfence.connector.store.queries.worklist_filter import WorklistFilter
+from ringfence.connector.store.worklist.listed_nodes import ListedRun, read_listed_runs
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.view import PageView
+from ringfence.jobs.worklist.lead import MAX_COUNTED
+from ringfence.jobs.worklist.list_choice import OPEN, choose_list
+
+
+@dataclass(frozen=True, slots=True)
+class Pile:
+    """Nodes of a run on a list, or on none: how many, how many of them wait for a person."""
+
+    kind: str
+    name: str
+    nodes: int
+    waiting: int
+    words: str
+
+    def address(self, seq: int) -> str:
+        """The worklist of the pile."""
+        return f"/worklist?{urlencode({'list': self.name, 'run': seq})}"
 
 
 def build(view: PageView) -> Values:
-    """Return the sentences of the newest lists, and the table of all."""
+    """Return the piles of the newest run with lists, and the table of all lists."""
     queries = view.queries
     runs = read_listed_runs(queries.store, queries.project)
-    sentences = [facts.words for facts in runs[-1].lists] if runs else []
+    piles = read_piles(queries, runs[-1]) if runs else []
     return {
         "title": PAGE.title,
-        "lead": [as_sentence(sentence) for sentence in sentences],
+        "seq": runs[-1].seq if runs else 0,
+        "piles": [{"pile": pile, "address": pile.address(runs[-1].seq)} for pile in piles],
+        "most": MAX_COUNTED,
         "figures": [],
-        "range": None,
         "tables": view.tables("lists"),
     }
 
 
-PAGE = Page("lists", "Lists", "/lists", "page.html", build)
+def read_piles(queries: ProjectQueries, run: ListedRun) -> list[Pile]:
+    """Return a run's lists, those that investigate first, and the nodes on none; counted so far."""
+    piles = [
+        _count(
+            queries, run, "clear" if facts.terms.is_clear else "investigate", facts.terms.name,
+            as_sentence(facts.words),
+        )
+        for facts in sorted(run.lists, key=lambda facts: facts.terms.is_clear)
+    ]  # fmt: skip
+    if OPEN in {facts.terms.name for facts in run.lists}:
+        return piles  # nothing in an address would mean the nodes on none
+    return [*piles, _count(queries, run, OPEN, OPEN, "On no list: no list says what they are.")]
+
+
+def _count(queries: ProjectQueries, run: ListedRun, kind: str, name: str, words: str) -> Pile:
+    asked = WorklistFilter("", list_=name, run=run.seq)
+    waiting = choose_list(queries, asked, [run]).wanted
+    every = replace(waiting, known="any", state="any")
+    nodes, unknown = (count_worklist(queries, each, MAX_COUNTED) for each in (every, waiting))
+    return Pile(kind, name, nodes, unknown, words)
+
+
+PAGE = Page("lists", "Lists", "/lists", "lists.html", build)

@@ -14,26 +14,28 @@ from ringfence.connector.neo4j.queries.worklist_query import worklist_query
 from ringfence.connector.store.queries.sample import SampleFilter, count_sample, read_sample
 from ringfence.connector.store.queries.worklist import (
     PAGE_ROWS,
-    WorklistFilter,
     WorklistNode,
-    count_worklist,
     groups_to_choose,
     read_worklist,
 )
-from ringfence.connector.store.queries.worklist_counts import known_outcomes
+from ringfence.connector.store.queries.worklist_filter import WorklistFilter
 from ringfence.jobs.dashboard.dependencies import OpenDashboard, Queries
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.pages.worklist_place import SHOW
 from ringfence.jobs.dashboard.security import remembered_name
-from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, place_of
+from ringfence.jobs.worklist.lead import describe_worklist
+from ringfence.jobs.worklist.list_choice import OPEN, ListChoice, choose_list, list_names
+from ringfence.jobs.worklist.request import NAMES, conditions_of, filter_of, place_text
 from ringfence.jobs.worklist.sample_table import SAMPLE_NAMES, sample_filter
 from ringfence.jobs.worklist.table import classes_to_choose
 
 MAX_CHOICES = 24  # buttons of classes; more are searched
-MAX_COUNTED = 10_000  # nodes of a list, for its length
 MAX_FACETS = 12
 MAX_OFFERED, MAX_SHOWN = 60, 8  # properties of nodes as columns
-MORE_FILTERS = ("min_size", "min_degree", "max_degree", "run", "from", "until", "group", "by")
+MAX_JSON_ROWS = 1_000  # of the JSON link; `after` in the answer leads on
+MORE_FILTERS = (
+    "min_size", "min_degree", "max_degree", "run", "from", "until", "group", "by", "key",
+)  # fmt: skip
 """Those that are folded away until one of them is used."""
 KNOWN_WORDS = {"no": "not known yet", "yes": "known", "any": "both"}
 STATE_WORDS = {
@@ -49,15 +51,18 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         return build_sample(dashboard, request)
     classes = classes_to_choose(queries)
     wanted = wanted_by(request)
-    chosen = wanted.class_ in classes
+    choice = None
+    if wanted.list_ is not None or wanted.class_ in classes:
+        choice = list_wanted(dashboard.queries, wanted)
+        wanted = choice.wanted
+    chosen = choice is not None
     fitting = [] if chosen else classes_like(classes, wanted.class_)
     rows = read_worklist(queries, wanted, PAGE_ROWS + 1) if chosen else []
     more = len(rows) > PAGE_ROWS
     rows = rows[:PAGE_ROWS]
     asked = {name: request.query_params.get(name, "") for name in NAMES}
     address = {name: value for name, value in asked.items() if value}
-    names = [name for name in request.query_params.getlist(SHOW) if name][:MAX_SHOWN]
-    names = [name for name in names if name in offered_columns(dashboard)]
+    names = shown_columns(dashboard, request)
     last = rows[-1] if rows else None
     return {
         "title": PAGE.title,
@@ -71,7 +76,11 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "choices_left": max(0, len(fitting) - MAX_CHOICES),
         "class_count": len(classes),
         "max_choices": MAX_CHOICES,
-        "promises": describe_list(queries, wanted) if chosen else [],
+        "promises": _sentences(queries, choice),
+        "on_list": choice is not None and choice.is_list,
+        "all_of_class": _address({"class": wanted.class_}),
+        "list_name": request.query_params.get("list", "") if chosen else "",
+        "lists": [{"name": name, "address": _address({"list": name})} for name in _lists(queries)],
         "listed": _address(address, names).partition("?")[2],
         "names": names,
         "offered": offered_columns(dashboard),
@@ -89,9 +98,10 @@ def build(dashboard: OpenDashboard, request: Request) -> Values:
         "groups": [f"{name}={value}" for name, value in groups_to_choose(queries)],
         "known_words": KNOWN_WORDS,
         "state_words": STATE_WORDS,
-        "csv": f"/csv/worklist?{urlencode(address)}",
+        "csv": f"/csv{_address(address, names)}",
+        "json": f"/api/v1{_address(address | {'limit': str(MAX_JSON_ROWS)})}",
         "first": _address(address, names) if wanted.after else None,
-        "next": _address(address | {"after": place_of(last.p, last.node_key)}, names)
+        "next": _address(address | {"after": place_text(last.place)}, names)
         if more and last
         else None,
         "cypher": _cypher(dashboard, wanted) if chosen else "",
@@ -159,25 +169,29 @@ def _address(values: dict[str, str], names: Sequence[str] = ()) -> str:
     return f"/worklist?{urlencode([*values.items(), *((SHOW, name) for name in names)])}"
 
 
-def describe_list(queries: Queries, wanted: WorklistFilter) -> list[str]:
-    """Say how long a list is, what share of it was right, and what share of the class it missed."""
-    count = count_worklist(queries, wanted, MAX_COUNTED)
-    sides = MAX_COUNTED if wanted.known != "any" else 2 * MAX_COUNTED
-    length = f"{count:,} or more" if count >= sides else f"{count:,}"
-    lines = [f"{length} node{'s' if count != 1 else ''} on this list"]
-    found = known_outcomes(queries, wanted.class_)
-    over = f"in the newest {found.runs:,} runs" if found.runs != 1 else "in the only run"
-    if found.right_share is not None:
-        lines.append(
-            f"{100 * found.right_share:.1f} % of such nodes were right: {found.right:,} of "
-            f"{found.listed:,} whose set held the class and whose class became known {over}"
-        )
-    if found.missed_share is not None:
-        lines.append(
-            f"{100 * found.missed_share:.1f} % of the class were on no such list: "
-            f"{found.of_class - found.right:,} of {found.of_class:,} known nodes of it {over}"
-        )
-    return [as_sentence(line) for line in lines]
+def list_wanted(queries: Queries, wanted: WorklistFilter) -> ListChoice:
+    """Resolve the list of a filter; the answer is 400 where no run decided such a list."""
+    try:
+        return choose_list(queries, wanted)
+    except ConfigError as error:
+        raise HTTPException(400, f"{error.found}; needed: {error.needed}") from None
+
+
+def _sentences(queries: Queries, choice: ListChoice | None) -> list[str]:
+    return [] if choice is None else [as_sentence(w) for w in describe_worklist(queries, choice)]
+
+
+def _lists(queries: Queries) -> list[str]:
+    """The lists that runs decided, and the nodes on none of them."""
+    names = list_names(queries)
+    return [*names, *([OPEN] if names and OPEN not in names else [])]
+
+
+def shown_columns(dashboard: OpenDashboard, request: Request) -> list[str]:
+    """Return the properties that an address shows as columns, of those that can be."""
+    asked = dict.fromkeys(name for name in request.query_params.getlist(SHOW)[:MAX_OFFERED])
+    offered = set(offered_columns(dashboard)) if any(asked) else set()
+    return [name for name in asked if name in offered][:MAX_SHOWN]
 
 
 def offered_columns(dashboard: OpenDashboard) -> list[str]:

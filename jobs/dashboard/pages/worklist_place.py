@@ -6,9 +6,12 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlencode
 
 from ringfence.connector.errors import ConfigError
+from ringfence.connector.store.queries.listed_page import place_on_list
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import beside_on_list
+from ringfence.connector.store.queries.worklist_filter import Place
 from ringfence.jobs.views.explain import Explanation
+from ringfence.jobs.worklist.list_choice import ListChoice, choose_list
 from ringfence.jobs.worklist.request import NAMES, filter_of
 
 MAX_LIST_CHARS = 1_000
@@ -17,9 +20,13 @@ SHOW = "show"  # a property of the nodes as a column
 
 @dataclass(frozen=True, slots=True)
 class WorklistPlace:
-    """Addresses of the list, and of the cases before and after a node; None at its ends."""
+    """Addresses of the list, and of the cases before and after a node; None at its ends.
+
+    `class_` is what the list is about, `title` what a link back to it says.
+    """
 
     class_: str
+    title: str
     text: str
     back: str
     before: str | None
@@ -44,20 +51,33 @@ def find_place(
     asked = [(name, value) for name, value in parse_qsl(listed) if name in (*NAMES, SHOW)]
     try:
         wanted = filter_of({name: value for name, value in asked if name != SHOW})
+        choice = choose_list(queries, wanted)
     except ConfigError:
         return None
-    p = next((bar.p for bar in explanation.p_values if bar.class_ == wanted.class_), None)
-    if p is None:
+    place = _place_of_node(queries, choice, explanation)
+    if place is None:
         return None
-    before, after = beside_on_list(queries, wanted, p, explanation.typed_key)
-    text = urlencode(asked)
+    before, after = beside_on_list(queries, choice.wanted, place)
+    text, name = urlencode(asked), wanted.list_
     return WorklistPlace(
-        wanted.class_,
+        choice.wanted.class_,
+        f"the list of {choice.wanted.class_}" if name is None else f"list {name}",
         text,
         f"/worklist?{text}",
         None if before is None else node_address(before, text),
         None if after is None else node_address(after, text),
     )
+
+
+def _place_of_node(
+    queries: ProjectQueries, choice: ListChoice, explanation: Explanation
+) -> Place | None:
+    """A node's place in a list; None where it has none."""
+    wanted, key = choice.wanted, explanation.typed_key
+    if choice.is_list:
+        return place_on_list(queries, wanted, key)
+    p = next((bar.p for bar in explanation.p_values if bar.class_ == wanted.class_), None)
+    return None if p is None else (p, key)
 
 
 def own_address(given: str, otherwise: str) -> str:

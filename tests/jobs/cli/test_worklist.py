@@ -11,6 +11,7 @@ from ringfence.connector.errors import ConfigError
 from ringfence.connector.store.engine import open_store
 from ringfence.jobs.cli.app import app
 from ringfence.jobs.config.load import load
+from ringfence.jobs.python_api.project import open_project
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 
 TOML = """
@@ -48,6 +49,43 @@ def test_the_list_is_sorted_and_the_csv_has_all_of_it(config):
     text = ring(config, "worklist", "mule").stdout
     assert rows[0]["node"] in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.fixture(scope="module")
+def listed(tmp_path_factory):
+    path = tmp_path_factory.mktemp("listed") / "ringfence.toml"
+    path.write_text(TOML + '[[lists]]\nname = "clear"\nnot = "mule"\nmay_be_wrong = 0.05\n')
+    settings = load(path)
+    store = open_store(settings.audit.url)
+    fill_store(store, settings, Plan(runs=2, per_run=120))
+    store.close()
+    return str(path)
+
+
+def test_a_list_is_printed_with_its_promise_and_needs_no_class(listed):
+    text = " ".join(ring(listed, "worklist", "--list", "clear", "--known", "any").stdout.split())
+    assert "at most 5 % of its nodes are mule" in text
+    assert "promised on that average" in text
+    rows = json.loads(
+        ring(listed, "worklist", "--list", "clear", "--known", "any", "--json").stdout
+    )
+    piles = json.loads(ring(listed, "triage", "--json").stdout)
+    of_run = [row["node"] for row in rows if row["run"] == 2]
+    cleared = [node["node"] for node in piles["nodes"] if node["pile"] == "clear"]
+    assert of_run == cleared[:20]
+    assert {row["class"] for row in rows} == {"mule"}
+    frame = open_project(listed).worklist(list="clear", known="any", run=2)
+    assert frame["key"].tolist() == cleared
+    assert any("at most 5 %" in words for words in frame.attrs["words"])
+    wrong = ring(listed, "worklist", "--list", "nobody")
+    assert isinstance(wrong.exception, ConfigError)
+    assert "clear, open" in wrong.exception.needed
+
+
+def test_keys_are_searched_by_how_they_begin(config):
+    rows = json.loads(ring(config, "worklist", "mule", "--key", "account 2-1", "--json").stdout)
+    assert rows
+    assert all(row["node"].startswith("account 2-1") for row in rows)
 
 
 def test_without_a_class_the_classes_are_named(config):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ringfence.jobs.cli.console import print_json, say, table
+from ringfence.jobs.cli.console import print_json, say, say_sentence, table
 from ringfence.jobs.cli.options import AsJson, Config, with_config
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ def worklist(
     min_p: Annotated[str, typer.Option(help="Only p-values above.")] = "",
     max_size: Annotated[str, typer.Option(help="Only sets of at most so many classes.")] = "",
     run: Annotated[str, typer.Option(help="Only nodes of this run.")] = "",
+    list_: Annotated[
+        str, typer.Option("--list", help="Only nodes on this list; open: on none.")
+    ] = "",
+    key: Annotated[str, typer.Option(help="Only keys that begin so.")] = "",
     group: Annotated[str, typer.Option(help="Only nodes of a group, such as region=north.")] = "",
     known: Annotated[str, typer.Option(help="Is the class known: no, yes, any.")] = "no",
     state: Annotated[
@@ -40,17 +44,18 @@ def worklist(
     from ringfence.connector.store.queries.worklist import read_worklist
     from ringfence.jobs.config.load import load
     from ringfence.jobs.project.audit_store import open_audit
+    from ringfence.jobs.worklist.lead import describe_listed
+    from ringfence.jobs.worklist.list_choice import choose_list
     from ringfence.jobs.worklist.request import filter_of
     from ringfence.jobs.worklist.table import (
         classes_to_choose,
         csv_lines,
-        require_class,
         row_of,
     )
 
     settings = load(config)
     given = {"class": class_, "min_p": min_p, "max_size": max_size, "run": run, "group": group,
-             "known": known, "state": state, "by": by}  # fmt: skip
+             "list": list_, "key": key, "known": known, "state": state, "by": by}  # fmt: skip
     wanted = filter_of(given)
     with open_audit(settings) as store:
         migrate.require_sql(store)
@@ -59,21 +64,26 @@ def worklist(
             _require_sample_filters(given)
             _print_sample(queries, given, limit, as_json=as_json, as_csv=as_csv)
             return
-        if not class_:
+        if not class_ and not list_:
             _print_classes(classes_to_choose(queries), as_json, config)
             return
-        require_class(queries, class_)
+        choice = choose_list(queries, wanted)
+        wanted = choice.wanted
         if as_csv:
             sys.stdout.writelines(csv_lines(queries, wanted))
             return
-        rows = [row_of(node, class_) for node in read_worklist(queries, wanted, limit)]
+        rows = [row_of(node, wanted.class_) for node in read_worklist(queries, wanted, limit)]
+        promises = describe_listed(queries, choice) if choice.is_list else []
     if as_json:
         print_json(rows)
     elif not rows:
         say("No node is left under these filters.")
     else:
+        for words in promises:
+            say_sentence(words)
         shown = ("node", "p", "size", "degree", "run", "state", "by", "outcome")
-        title = f"{len(rows)} nodes that may be {class_}, surest first"
+        about = f"that may be {wanted.class_}" if not list_ else f"of list {list_}"
+        title = f"{len(rows)} nodes {about}, surest first"
         table(title, shown, [[row[name] for name in shown] for row in rows])
 
 

@@ -30,7 +30,8 @@ def test_the_query_gives_the_nodes_that_hold_the_class(graph, class_):
         "['c', 0.7, false, 1, NULL, 7], ['d', 0.2, true, 3, NULL, 7]] AS row "
         "CREATE (n:`Acc``ount` {`i d`: row[0], kind: row[4], region: row[5]}) "
         "CREATE (n)-[:MAY_BE {p: row[1], in_set: row[2]}]->(c) "
-        "CREATE (n)-[:EVALUATED {size: row[3]}]->(r)",
+        "CREATE (n)-[:EVALUATED {size: row[3], lists: "
+        "CASE row[0] WHEN 'b' THEN [$class, 'y'] WHEN 'c' THEN [$class] END}]->(r)",
         **{"class": class_},
     )
 
@@ -44,6 +45,11 @@ def test_the_query_gives_the_nodes_that_hold_the_class(graph, class_):
     assert nodes(min_size=2, max_size=2, run=1) == ["b"]
     assert nodes(group=("region", "7")) == ["a", "d"]
     assert nodes(run=2) == []
+    assert nodes(key="a") == ["a"]
+    assert nodes(list_=class_) == ["b", "c"]  # c, though its set does not hold the class
+    assert nodes(list_=class_, known=False) == ["c"]
+    assert nodes(list_="") == ["a", "d"]
+    assert nodes(list_="x") == []
 
 
 KEYS = ["a", "b'}) DETACH DELETE n //", 3, 0.5, -(2**60)]
