@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import pytest
 from sqlalchemy import text
 
+from ringfence.connector.records import UNSETTLED
 from ringfence.connector.store.queries import worklist_counts
 from ringfence.connector.store.queries.worklist import (
     WorklistFilter,
@@ -18,7 +19,6 @@ from ringfence.connector.store.queries.worklist import (
     whole_worklist,
 )
 from ringfence.connector.store.queries.worklist_counts import known_outcomes
-from ringfence.connector.store.worklist.list_counts import EARLY
 from ringfence.connector.store.worklist.marks import read_marks
 from ringfence.jobs.dashboard.pages.worklist_place import node_address, own_address
 from ringfence.jobs.samples.audit_store import Plan
@@ -89,8 +89,8 @@ def unsettled(tmp_path):
 def wait_for_classes(site, seq):
     """Say of a run what an audit says while only a choice of its classes is known."""
     with site.dashboard.store.transaction() as connection:
-        rows = text("UPDATE coverage SET words = :words WHERE slice = 'run' AND seq = :seq")
-        connection.execute(rows, {"words": f"not enough known yet (1 of 9; {EARLY})", "seq": seq})
+        rows = text("UPDATE coverage SET raised_by = :why WHERE slice = 'run' AND seq = :seq")
+        connection.execute(rows, {"why": UNSETTLED, "seq": seq})
 
 
 def test_figures_above_a_list_are_of_settled_runs_else_of_the_sample(unsettled):
@@ -118,19 +118,14 @@ def test_figures_above_a_list_are_of_settled_runs_else_of_the_sample(unsettled):
 
 def test_a_run_that_waits_between_settled_ones_is_left_out(desk):
     queries = desk.dashboard.queries
-    with desk.dashboard.store.reading() as connection:
-        before = connection.execute(text("SELECT words FROM coverage WHERE slice = 'run'")).all()
-    assert not any(EARLY in words for (words,) in before)  # else this test shows nothing
     whole = known_outcomes(queries, "mule")
     of_second = queries.scalar(
         text("SELECT count(*) FROM prediction WHERE seq = 2 AND label = 'mule'")
     )
-    second = text("UPDATE coverage SET words = :words WHERE slice = 'run' AND seq = 2")
-    with desk.dashboard.store.transaction() as connection:
-        connection.execute(second, {"words": EARLY})
+    wait_for_classes(desk, 2)
     without = known_outcomes(queries, "mule")
     with desk.dashboard.store.transaction() as connection:
-        connection.execute(second, {"words": "as before"})
+        connection.execute(text("UPDATE coverage SET raised_by = '' WHERE slice = 'run'"))
     assert without.runs == whole.runs - 1
     assert without.of_class == whole.of_class - of_second
 
