@@ -52,14 +52,18 @@ def require_database(driver: Driver, uri: str, database: str) -> str:
             row = session.run(IDENTITY).single(strict=True)
         return str(row["name"])
     except TransientError:
-        if not _is_offline(driver, database):
-            return database or "neo4j"
-        raise _unusable(driver, uri, f"the database {database} of {uri} is offline") from None
+        meant = _meant_database(driver, uri, database)
+        if meant.status != "offline":
+            return meant.name
+        whose = "" if database else ", the user's home database,"
+        raise _unusable(
+            driver, uri, f"the database {meant.name}{whose} of {uri} is offline"
+        ) from None
     except Neo4jError as error:
         if "DatabaseNotFound" in (error.code or ""):
             raise _unusable(driver, uri, f"{uri} has no database {database!r}") from None
         if "Security.Forbidden" in (error.code or ""):
-            return database or _home_database(driver)
+            return _meant_database(driver, uri, database).name
         raise
 
 
@@ -91,9 +95,12 @@ def list_databases(driver: Driver) -> list[ListedDatabase]:
     return [ListedDatabase(row["name"], row["status"], bool(row["home"])) for row in rows]
 
 
-def _is_offline(driver: Driver, database: str) -> bool:
-    return any(row.name == database and row.status == "offline" for row in list_databases(driver))
-
-
-def _home_database(driver: Driver) -> str:
-    return next((row.name for row in list_databases(driver) if row.is_home), "neo4j")
+def _meant_database(driver: Driver, uri: str, database: str) -> ListedDatabase:
+    """Return what the server lists for a name, or as the user's home database for an empty one."""
+    rows = [row for row in list_databases(driver) if row.name == database or not database]
+    listed = next((row for row in rows if database or row.is_home), None)
+    if listed is not None:
+        return listed
+    if not database:
+        raise _unusable(driver, uri, f"{uri} does not say which is the user's home database")
+    return ListedDatabase(database, "unknown", is_home=False)

@@ -71,6 +71,42 @@ def test_a_database_that_is_offline_is_named_with_those_that_are_not(stand_in, g
     assert "online" in refused.value.needed
 
 
+HOME_IS = """
+SHOW DATABASES YIELD name, type WHERE type <> 'system'
+RETURN DISTINCT 'shop' AS name, '{}' AS status, {} AS home
+"""
+
+
+def test_a_home_database_that_is_offline_is_not_taken_for_neo4j(stand_in, graph):
+    stand_in.refusals[IDENTITY] = (OFFLINE, "Database 'shop' is unavailable.")
+    stand_in.queries[DATABASES] = HOME_IS.format("offline", "true")
+    with pytest.raises(ServerError) as refused:
+        connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth, database="")
+    assert "the database shop, the user's home database, of bolt:" in refused.value.found
+    assert "is offline; databases that the user may see there: shop (offline)" in (
+        refused.value.found
+    )
+
+
+def test_a_home_database_that_is_only_starting_has_its_name(stand_in, graph):
+    """The control of the one that is offline."""
+    stand_in.refusals[IDENTITY] = (OFFLINE, "Database 'shop' is unavailable.")
+    stand_in.queries[DATABASES] = HOME_IS.format("online", "true")
+    opened = connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth, database="")
+    assert opened.database == "shop"
+    opened.close()
+
+
+@pytest.mark.parametrize("code", [OFFLINE, "Neo.ClientError.Security.Forbidden"])
+def test_a_home_database_that_the_server_does_not_tell_is_asked_for(stand_in, graph, code):
+    stand_in.refusals[IDENTITY] = (code, "no")
+    stand_in.queries[DATABASES] = HOME_IS.format("online", "false")
+    with pytest.raises(ServerError) as refused:
+        connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth, database="")
+    assert "does not say which is the user's home database" in refused.value.found
+    assert "export RINGFENCE_NEO4J_DATABASE=NAME" in refused.value.next_step
+
+
 def test_a_database_that_is_only_starting_is_left_to_the_first_query(stand_in, graph):
     stand_in.refusals[IDENTITY] = (OFFLINE, "Database 'neo4j' is unavailable.")
     opened = connect(f"bolt://127.0.0.1:{stand_in.port}", *graph.auth)
