@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 
 from ringfence.connector.errors import ConfigError
@@ -76,6 +77,9 @@ EXTRAS: dict[str, dict[str, str]] = {
 }
 """By extra, what is imported and the package that it comes from, as pyproject.toml has them."""
 
+PARTS = {"postgres": ("psycopg-binary",)}
+"""Packages by which those of an extra bring what they need to be imported: psycopg's libpq."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokenPackage:
@@ -101,8 +105,20 @@ def install_command(extra: str) -> str:
 
 
 def repair_command(extra: str) -> str:
-    """Return what to type where a package is there and can't be imported."""
-    return f"pip install --force-reinstall 'ringfence[{extra}]'"
+    """Return what to type where a package is there and can't be imported: install it anew.
+
+    The packages by their names, in the versions that are there. The extra by its name would bring
+    them from an index that has ringfence; without `--force-reinstall` pip finds them satisfied.
+    """
+    packages = (*EXTRAS[extra].values(), *PARTS.get(extra, ()))
+    return f"pip install --force-reinstall --no-deps {' '.join(map(_with_version, packages))}"
+
+
+def _with_version(package: str) -> str:
+    try:
+        return f"{package}=={version(package)}"
+    except PackageNotFoundError:  # of the halves that are there none says a version
+        return package
 
 
 def broken_packages(extras: Iterable[str]) -> list[BrokenPackage]:

@@ -1,8 +1,13 @@
 """Extras are those of pyproject.toml, and a missing package is said with what to type."""
 
+import importlib
 import re
+import shlex
+import subprocess
 import sys
 import tomllib
+import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -92,7 +97,7 @@ def test_a_package_that_fails_while_it_is_imported_is_said_as_such(half_installe
     assert str(refused.value) == (
         "half-of-it is installed, but can't be imported (OSError: libhalf.so.1: cannot open)\n"
         'needed: a whole installation of the extra "half", to test\n'
-        "next:   pip install --force-reinstall 'ringfence[half]'"
+        "next:   pip install --force-reinstall --no-deps whole-of-it half-of-it"
     )
 
 
@@ -100,6 +105,71 @@ def test_doctor_can_tell_without_importing_it_here(half_installed):
     (broken,) = broken_packages(["half"])
     assert broken == BrokenPackage("half", "half-of-it", "OSError: libhalf.so.1: cannot open")
     assert "whole_of_it" not in sys.modules
+
+
+def make_wheel(folder, name, code):
+    """A wheel of one package, as an index would have it."""
+    package, info = name.replace("-", "_"), f"{name.replace('-', '_')}-1.5.dist-info"
+    files = {
+        f"{package}/__init__.py": code,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.5\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(folder / f"{package}-1.5-py3-none-any.whl", "w") as wheel:
+        for path, text in {**files, f"{info}/RECORD": record}.items():
+            wheel.writestr(path, text)
+
+
+@pytest.fixture
+def environment(tmp_path, monkeypatch):
+    """An environment with the packages `whole-of-it` and `half-of-it`; a folder is the index."""
+    index = tmp_path / "index"
+    index.mkdir()
+    make_wheel(index, "whole-of-it", "")
+    make_wheel(index, "half-of-it", "from half_of_it import part\n")
+    with zipfile.ZipFile(index / "half_of_it-1.5-py3-none-any.whl", "a") as wheel:
+        wheel.writestr("half_of_it/part.py", "")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "venv"], check=True)
+    (packages,) = tmp_path.glob("venv/lib/python*/site-packages")
+    monkeypatch.setenv("PIP_PYTHON", str(tmp_path / "venv/bin/python"))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    monkeypatch.syspath_prepend(packages)
+    monkeypatch.setitem(EXTRAS, "half", {"whole_of_it": "whole-of-it", "half_of_it": "half-of-it"})
+    return packages
+
+
+def type_command(command):
+    """Run what a message says to type; return what pip printed."""
+    program, *words = shlex.split(command)
+    assert program == "pip"
+    done = subprocess.run(
+        [sys.executable, "-m", "pip", *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    importlib.invalidate_caches()
+    for name in [name for name in sys.modules if name.partition(".")[0].endswith("_of_it")]:
+        del sys.modules[name]
+    return done.stdout
+
+
+def test_the_command_that_is_said_mends_a_half_installed_package(environment):
+    type_command("pip install whole-of-it half-of-it")
+    require_imports("half", "to test")
+    (environment / "half_of_it/part.py").unlink()
+    type_command("pip check")  # forgets what was imported
+    with pytest.raises(ConfigError, match="half-of-it is installed, but") as refused:
+        require_imports("half", "to test")
+    command = refused.value.next_step
+    assert command.endswith(" --no-deps whole-of-it==1.5 half-of-it==1.5")
+    # the control: without its options pip has nothing to do, and nothing is mended
+    lazy = command.replace("--force-reinstall ", "")
+    assert "Requirement already satisfied: half-of-it==1.5" in type_command(lazy)
+    with pytest.raises(ConfigError, match="half-of-it is installed, but"):
+        require_imports("half", "to test")
+    type_command(command)
+    require_imports("half", "to test")
 
 
 def test_nothing_is_broken_where_everything_is_imported_or_missing(monkeypatch):
@@ -144,4 +214,7 @@ def test_a_driver_of_the_audit_store_without_its_library_is_said_as_such(monkeyp
     with pytest.raises(ConfigError) as refused:
         open_store("postgresql+psycopg://app@127.0.0.1:1/ringfence")
     assert "is installed, but can't be imported (no pq wrapper available.)" in refused.value.found
-    assert refused.value.next_step == "pip install --force-reinstall 'ringfence[postgres]'"
+    assert refused.value.next_step == (
+        f"pip install --force-reinstall --no-deps psycopg=={version('psycopg')} "
+        f"psycopg-binary=={version('psycopg-binary')}"
+    )
