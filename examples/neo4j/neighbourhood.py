@@ -1,6 +1,6 @@
 """A node's neighbourhood with its sets as a picture in a notebook, by Neo4j's `neo4j-viz`.
 
-    pip install 'ringfence[viz]'            # neo4j-viz is GPL-3.0; nothing of ringfence imports it
+    pip install '.[viz]'    # in a checkout; neo4j-viz is GPL-3.0; nothing of ringfence imports it
 
     from neo4j import GraphDatabase
     with GraphDatabase.driver("bolt://localhost:7687", auth=("neo4j", "…")) as driver:

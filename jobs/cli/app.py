@@ -6,6 +6,7 @@ before a command needs it: a verb imports what it calls when it is called.
 
 from __future__ import annotations
 
+import os
 import sys
 from types import ModuleType
 from typing import Annotated
@@ -35,7 +36,9 @@ from ringfence.jobs.cli.commands.record import (
 from ringfence.jobs.cli.commands.runs import audit, rescore, schedule, score, status
 from ringfence.jobs.cli.commands.samples import demo, neo4j, reproduce, sample
 from ringfence.jobs.cli.commands.setup import doctor, init, migrate, partition
+from ringfence.jobs.cli.console import print_error, print_note
 from ringfence.jobs.cli.exit_codes import MEANINGS, ExitCode
+from ringfence.jobs.config.sources.injected_variables import describe_injected, find_injected
 
 VERBS: dict[str, ModuleType] = {
     "demo": demo,
@@ -111,7 +114,6 @@ def main() -> None:
     """Run the command line; `ExitCode` says what a process returns."""
     from ringfence.connector.cores import wait_passively
     from ringfence.connector.errors import RingfenceError
-    from ringfence.jobs.cli.console import print_error
     from ringfence.jobs.cli.next_step_text import complete_commands, config_argument, program_name
 
     wait_passively()
@@ -140,3 +142,5 @@ def _root(
 ) -> None:
     del version
     set_verb(context.invoked_subcommand or "ringfence")
+    if names := find_injected(os.environ):
+        print_note(describe_injected(names), as_json="--json" in sys.argv)

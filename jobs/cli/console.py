@@ -130,6 +130,11 @@ def print_error(error: RingfenceError, as_json: bool) -> None:
     Console(stderr=True).print(line + Text(str(error), style=""), soft_wrap=True)
 
 
+def print_note(text: str, as_json: bool) -> None:
+    """Print a line on stderr that is no error."""
+    sys.stderr.write(f"{json.dumps({'note': text}) if as_json else f'note: {text}'}\n")
+
+
 @cache
 def _stdout() -> Console:
     from rich.console import Console

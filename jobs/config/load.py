@@ -36,7 +36,7 @@ def load(path: Path | None = None, environment: Mapping[str, str] | None = None)
     environment = os.environ if environment is None else environment
     asked = path or environment.get("RINGFENCE_CONFIG")
     path = Path(asked or DEFAULT_FILE)
-    if not asked and not path.exists() and _describes_graph(environment):
+    if not asked and not path.exists() and describes_graph(environment):
         return load_values({}, path, environment, has_file=False)
     values = _read(path)
     _refuse_secrets(values, path)
@@ -165,9 +165,11 @@ def _secret(name: str, environment: Mapping[str, str]) -> str:
     return read_secret_file(name, environment[name])
 
 
-def _describes_graph(environment: Mapping[str, str]) -> bool:
+def describes_graph(environment: Mapping[str, str]) -> bool:
     """Whether the environment says which nodes are meant, which no default can."""
-    return any(name.startswith(f"{variable('graph', '')}_") for name in environment)
+    prefix = f"{variable('graph', '')}_"
+    names = [name for name in environment if name.startswith(prefix)]
+    return any(not is_injected(name, environment[name]) for name in names)
 
 
 def _plain(text: str) -> Any:

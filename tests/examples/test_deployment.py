@@ -19,6 +19,7 @@ from ringfence.connector.errors import ConfigError
 from ringfence.jobs.cli.app import app
 from ringfence.jobs.config.load import load, variable
 from ringfence.jobs.config.settings import SECRETS
+from ringfence.jobs.config.sources.secret_files import FILE_SUFFIX
 from ringfence.jobs.setup.checks.environment import check_environment
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
@@ -163,21 +164,56 @@ def test_pods_ask_for_no_such_variables():
     assert all(spec["enableServiceLinks"] is False for _, spec in pod_specs())
 
 
-def test_secrets_come_from_a_secret_and_stand_in_no_manifest():
+def mounted_secrets(spec):
+    """Where a pod's containers find the files of a Secret."""
+    names = {one["name"] for one in spec["volumes"] if "secret" in one}
+    mounts = [one for container in spec["containers"] for one in container["volumeMounts"]]
+    return {one["mountPath"] for one in mounts if one["name"] in names}
+
+
+def secrets_in_the_environment(container):
+    return SECRET_VARIABLES & {one["name"] for one in container["env"]}
+
+
+def test_secrets_are_files_of_a_secret_and_stand_in_no_manifest():
+    for name, spec in pod_specs():
+        (folder,) = mounted_secrets(spec)
+        for container in spec["containers"]:
+            assert not secrets_in_the_environment(container), name
+            files = {k: v for k, v in given_values(container).items() if k.endswith(FILE_SUFFIX)}
+            assert {k.removesuffix(FILE_SUFFIX) for k in files} <= SECRET_VARIABLES, name
+            assert "RINGFENCE_NEO4J_PASSWORD_FILE" in files, name
+            assert {str(Path(path).parent) for path in files.values()} == {folder}, name
+    assert not [one for objects in MANIFESTS.values() for one in objects if one["kind"] == "Secret"]
+
+
+def test_a_pods_settings_are_read_with_its_files(tmp_path):
+    """What the manifests name is what is read; keys of the Secret are those of its description."""
+    file = tmp_path / "ringfence.toml"
+    (config,) = [o for o in MANIFESTS["configuration.yaml"] if o["kind"] == "ConfigMap"]
+    file.write_text(config["data"]["ringfence.toml"], "utf-8")
+    described = (EXAMPLES / "kubernetes/configuration.yaml").read_text("utf-8").split("apiVersion")
     for name, spec in pod_specs():
         for container in spec["containers"]:
-            for one in container["env"]:
-                if one["name"] in SECRET_VARIABLES:
-                    assert set(one) == {"name", "valueFrom"}, (name, one["name"])
-            assert SECRET_VARIABLES & set(given_values(container)), name
-    assert not [one for objects in MANIFESTS.values() for one in objects if one["kind"] == "Secret"]
+            given = given_values(container)
+            environment = {}
+            for variable_name, path in given.items():
+                if variable_name.endswith(FILE_SUFFIX):
+                    key = Path(path).name
+                    assert key in described[0], name
+                    (tmp_path / key).write_text("ab" * 32 + "\n", "utf-8")
+                    environment[variable_name] = str(tmp_path / key)
+            settings = load(file, environment)
+            assert settings.neo4j.password.get_secret_value() == "ab" * 32
 
 
 def test_a_secret_in_a_manifest_would_be_noticed():
     """The negative control."""
     container = {"env": [{"name": "RINGFENCE_NEO4J_PASSWORD", "value": "hunter2"}]}
-    assert {"RINGFENCE_NEO4J_PASSWORD"} == SECRET_VARIABLES & set(given_values(container))
-    assert set(container["env"][0]) != {"name", "valueFrom"}
+    assert secrets_in_the_environment(container) == {"RINGFENCE_NEO4J_PASSWORD"}
+    volumes = [{"name": "data", "persistentVolumeClaim": {}}]
+    mounts = [{"name": "data", "mountPath": "/run/secrets/ringfence"}]
+    assert mounted_secrets({"volumes": volumes, "containers": [{"volumeMounts": mounts}]}) == set()
 
 
 def test_the_configuration_in_the_config_map_is_one_that_ringfence_reads(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+CONFIG = "RINGFENCE_CONFIG"  # names a file, and no Service has a variable of this name
 ADDRESS = re.compile(r"(tcp|udp|sctp)://", re.IGNORECASE)
 SERVICE = re.compile(
     r"RINGFENCE_(\w+_)?(SERVICE_HOST|SERVICE_PORT(_\w+)?"
@@ -26,7 +27,7 @@ def is_injected(name: str, value: str) -> bool:
     >>> is_injected("RINGFENCE_SERVE_PORT", "8470")
     False
     """
-    return bool(ADDRESS.match(value) or SERVICE.fullmatch(name))
+    return name != CONFIG and bool(ADDRESS.match(value) or SERVICE.fullmatch(name))
 
 
 def find_injected(environment: Mapping[str, str]) -> list[str]:
@@ -36,3 +37,13 @@ def find_injected(environment: Mapping[str, str]) -> list[str]:
         for name, value in environment.items()
         if name.startswith("RINGFENCE_") and is_injected(name, value)
     )
+
+
+def describe_injected(names: list[str]) -> str:
+    """Return a sentence about them.
+
+    >>> describe_injected(["RINGFENCE_PORT", "RINGFENCE_SERVICE_HOST", "RINGFENCE_SERVICE_PORT"])
+    'ignored as variables that a cluster sets for its Services: RINGFENCE_PORT and 2 more'
+    """
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"ignored as variables that a cluster sets for its Services: {names[0]}{more}"

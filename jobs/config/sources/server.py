@@ -18,6 +18,7 @@ from ringfence.connector.errors import ConfigError
 from ringfence.jobs.config.sources.secret_files import read_small_file
 
 __all__ = [
+    "DEFAULT_FOLDER",
     "EMBEDDED_FOLDER",
     "HOME_DATABASE",
     "VARIABLES",

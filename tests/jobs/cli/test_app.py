@@ -1,5 +1,6 @@
 """The command line as a whole: every verb has a module, help and a line in the README."""
 
+import json
 import re
 import subprocess
 import sys
@@ -82,3 +83,68 @@ def test_the_readmes_table_has_a_row_for_every_verb_and_no_other():
 def test_the_help_of_schedule_names_every_job():
     help_ = CliRunner().invoke(app, ["schedule", "--help"]).output
     assert all(job in help_ for job in JOBS)
+
+
+INJECTED = {
+    "RINGFENCE_SERVE_PORT": "tcp://10.0.0.1:80",
+    "RINGFENCE_CONFORMAL_ALPHA": "tcp://10.0.0.1:80",
+    "RINGFENCE_SERVE_SERVICE_HOST": "10.0.0.1",
+    "RINGFENCE_GRAPH_PORT": "tcp://10.0.0.1:80",
+}
+NOTE = (
+    "ignored as variables that a cluster sets for its Services: "
+    "RINGFENCE_CONFORMAL_ALPHA and 3 more"
+)
+
+
+def type_everywhere(ringfence, arguments, cwd, env):
+    """Type a command so that it ends when it has read the configuration: which is wrong."""
+    options = {option for one in command_of(arguments).params for option in one.opts}
+    if "--config" not in options or arguments == ["demo"]:  # the demo writes that file
+        return ringfence(*arguments, "--help", cwd=cwd, env=env)
+    required = [one for one in command_of(arguments).params if one.required]
+    words = [
+        word
+        for one in required
+        for word in ([one.opts[0], "1"] if one.param_type_name == "option" else ["done"])
+    ]
+    return ringfence(*arguments, *words, "--config", "wrong.toml", cwd=cwd, env=env, code=1)
+
+
+def command_of(arguments):
+    from typer.main import get_command
+
+    command = get_command(app)
+    for name in arguments:
+        command = command.commands[name]
+    return command
+
+
+@pytest.mark.parametrize("arguments", commands(), ids=" ".join)
+def test_what_a_cluster_sets_for_its_services_changes_no_command(ringfence, tmp_path, arguments):
+    """One note on stderr, and all else as without these variables."""
+    (tmp_path / "wrong.toml").write_text("[schedule]\nscore = 7\n", encoding="utf-8")
+    without = type_everywhere(ringfence, arguments, tmp_path, {})
+    beside = type_everywhere(ringfence, arguments, tmp_path, INJECTED)
+    assert beside.stdout == without.stdout
+    assert beside.stderr == f"note: {NOTE}\n{without.stderr}"
+    assert list(tmp_path.iterdir()) == [tmp_path / "wrong.toml"]
+
+
+def test_a_setting_that_no_cluster_sets_is_read(ringfence, tmp_path):
+    """The control: what is not an address counts, and is refused where it is wrong."""
+    refused = ringfence(
+        "status",
+        cwd=tmp_path,
+        env={"RINGFENCE_GRAPH_LABEL": "A", "RINGFENCE_SERVE_PORT": "x"},
+        code=1,
+    )
+    assert "[serve] port" in refused.stderr
+    assert "note" not in refused.stderr
+
+
+def test_the_note_is_json_beside_json(ringfence, tmp_path):
+    told = ringfence("status", "--json", cwd=tmp_path, env=INJECTED, code=1)
+    note, error = map(json.loads, told.stderr.splitlines())
+    assert note == {"note": NOTE}
+    assert error["error"] == "there is no ringfence.toml"  # no graph is described by an address

@@ -33,6 +33,30 @@ def test_without_a_configuration_it_is_beside_the_working_folder(ringfence, tmp_
     assert Path(said["data_dir"]).resolve() == tmp_path / ".ringfence/neo4j"
 
 
+GRAPH = {
+    "RINGFENCE_GRAPH_LABEL": "Account",
+    "RINGFENCE_GRAPH_KEY": "id",
+    "RINGFENCE_GRAPH_FEATURES": "features",
+    "RINGFENCE_GRAPH_CLASS_PROPERTY": "kind",
+}
+FOLDER = {"RINGFENCE_ENGINE_FOLDER": "state"}
+
+
+@pytest.mark.parametrize("env", [GRAPH | FOLDER, FOLDER], ids=["a project", "its folder"])
+def test_a_project_of_the_environment_alone_has_its_server(ringfence, tmp_path, env):
+    """Where the folder alone is named, `init` is yet to write the file, from the graph in it."""
+    for verb in ("status", "stop"):
+        said = json.loads(ringfence("neo4j", verb, "--json", cwd=tmp_path, env=env).stdout)
+        assert Path(said["data_dir"]).resolve() == tmp_path / "state/neo4j", verb
+
+
+def test_a_project_of_the_environment_that_is_wrong_is_an_error(ringfence, tmp_path):
+    env = {"RINGFENCE_GRAPH_LABEL": "Account"}
+    refused = ringfence("neo4j", "start", cwd=tmp_path, env=env, code=1)
+    assert "in the environment: " in refused.stderr
+    assert not (tmp_path / ".ringfence").exists()
+
+
 def test_a_folder_that_was_asked_for_overrides_all(ringfence, tmp_path):
     configure(tmp_path, "state")
     said = ringfence("neo4j", "status", "--json", "--data", "other", cwd=tmp_path).stdout

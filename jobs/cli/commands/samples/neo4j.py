@@ -30,7 +30,6 @@ Data = Annotated[
     typer.Option("--data", help="The server's data folder; by default the configuration's own."),
 ]
 ShowPassword = Annotated[bool, typer.Option("--show-password", help="Print the password too.")]
-DATA = Path(".ringfence") / "neo4j"  # where there is no configuration yet
 
 
 @app.command()
@@ -82,18 +81,19 @@ def status(
 
 
 def _folder(data: Path | None, config: Path | None) -> Path:
-    """Return the data folder that was asked for, or the one of the configuration, if there is one.
+    """Return the data folder that was asked for, or the one of the file or the environment.
 
     Verbs of a project start and find its server there: another folder would be another, empty one.
     """
     if data is not None:
         return data
-    from ringfence.jobs.config.load import DEFAULT_FILE, load
+    from ringfence.jobs.config.load import DEFAULT_FILE, describes_graph, load, variable
+    from ringfence.jobs.config.sources.server import DEFAULT_FOLDER, EMBEDDED_FOLDER
 
     named = config is not None or "RINGFENCE_CONFIG" in os.environ
-    if not named and not Path(DEFAULT_FILE).exists():
-        return DATA
-    return load(config).engine.folder / "neo4j"
+    if named or Path(DEFAULT_FILE).exists() or describes_graph(os.environ):
+        return load(config).engine.folder / EMBEDDED_FOLDER
+    return Path(os.environ.get(variable("engine", "folder"), DEFAULT_FOLDER)) / EMBEDDED_FOLDER
 
 
 def _facts(server: ServerInfo, show_password: bool = False) -> JsonObject:
