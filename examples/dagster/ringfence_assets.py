@@ -6,6 +6,7 @@ PATH_TO_RINGFENCE names its program, and RINGFENCE_CONFIG the project's file.
     exit code            asset                            check
     0  fine              materialized, with its counts    passed
     1  an error          failed, tried again: each node is evaluated once, so a retry is safe
+    2  wrong options     failed at once
     4  an alarm          -                                not passed: coverage, or a changed record
 """
 
@@ -16,7 +17,7 @@ import subprocess
 import dagster as dg
 
 PROGRAM = os.environ.get("PATH_TO_RINGFENCE", "ringfence")
-ALARM = 4
+WRONG_OPTIONS, ALARM = 2, 4
 RETRY_SECONDS = float(os.environ.get("SECONDS_BETWEEN_TRIES", "60"))
 RETRIES = dg.RetryPolicy(max_retries=3, delay=RETRY_SECONDS)
 
@@ -26,7 +27,10 @@ def run_ringfence(*words: str) -> tuple[int, dict]:
     done = subprocess.run([PROGRAM, *words, "--json"], capture_output=True, text=True, check=False)
     if done.returncode not in (0, ALARM):
         said = (done.stderr or done.stdout).strip()[-2000:]
-        raise RuntimeError(f"ringfence {words[0]} ended with {done.returncode}: {said}")
+        raise dg.Failure(
+            f"ringfence {words[0]} ended with {done.returncode}: {said}",
+            allow_retries=done.returncode != WRONG_OPTIONS,
+        )
     return done.returncode, json.loads(done.stdout)
 
 

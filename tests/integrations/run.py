@@ -1,10 +1,11 @@
 """The examples for other schedulers, run in the real packages (`make test-integrations`).
 
 Each example has an environment of its own under `build/integrations`, made from its lock. All work
-on one project of ringfence's demo, with a real Neo4j, and call the program of this checkout. Three
+on one project of ringfence's demo, with a real Neo4j, and call the program of this checkout. Five
 things are tried with each: the first `score` fails, is tried again, and every new node gets its set
 once; an untouched record passes; a p-value that was edited in the graph fails the task or check of
-`verify`, which is not tried again.
+`verify`; an `audit` that ends with an alarm's exit code fails its own; a `score` with an unknown
+option fails. None of the last three is tried again.
 """
 
 import argparse
@@ -36,12 +37,19 @@ MATCH ()-[r:MAY_BE]->() WITH r LIMIT 1 SET r.p = r.p / 2 RETURN elementId(r) AS 
 """
 RESTORE = "MATCH ()-[r:MAY_BE]->() WHERE elementId(r) = $id SET r.p = $p"
 
-FAILS_AT_FIRST = """#!/bin/sh
-if [ "$1" = score ] && [ ! -e "{marker}" ]; then
-  touch "{marker}"; echo "error: away" >&2; exit 1
-fi
+PROGRAM = """#!/bin/sh
+{trick}
 exec "{program}" "$@"
 """
+SOUND, EDITED, ALARM, WRONG = "a sound record", "an edited record", "an alarm", "a wrong option"
+TRICKS = {
+    SOUND: 'if [ "$1" = score ] && [ ! -e "{marker}" ]; then '
+    'touch "{marker}"; echo "error: away" >&2; exit 1; fi',
+    EDITED: "",
+    ALARM: 'if [ "$1" = audit ]; then "{program}" "$@"; exit 4; fi',
+    WRONG: 'if [ "$1" = score ]; then exec "{program}" "$@" --no-such-option; fi',
+}
+"""What the program does in each case before it is ringfence's; its alarm is an exit code alone."""
 
 
 @dataclass(frozen=True)
@@ -90,12 +98,13 @@ def run(*command, cwd=ROOT, **more):
     return done.stdout
 
 
-def try_example(example, python, folder, project, tampered):
+def try_example(example, python, folder, project, case):
     """Run an example once; return what it said of its tasks."""
     home = folder / example.name
     home.mkdir(exist_ok=True)
     program = home / "ringfence"
-    program.write_text(FAILS_AT_FIRST.format(marker=home / f"tried-{tampered}", program=RINGFENCE))
+    trick = TRICKS[case].format(marker=home / "tried", program=RINGFENCE)
+    program.write_text(PROGRAM.format(trick=trick, program=RINGFENCE))
     program.chmod(0o755)
     variables = {
         "PATH_TO_RINGFENCE": str(program),
@@ -117,25 +126,35 @@ def try_example(example, python, folder, project, tampered):
 
 
 def check_example(example, python, folder, project, driver):
-    """Try an example on a sound record and on an edited one; return the differences."""
+    """Try an example in each case; return the differences from what is expected."""
+
+    def differences(case, **failed):
+        tasks = try_example(example, python, folder, project, case)
+        return compare(case, expect(example, case, **failed), tasks)
+
     before = count_sets(driver)
     driver.execute_query(ARRIVE, count=ARRIVING, name=example.name)
-    tasks = try_example(example, python, folder, project, tampered=False)
-    expected = {
-        "score": [example.success, 2],
-        example.audit: [example.success, 1],
-        example.verify: [example.success, 1],
-    }
-    differences = compare("a sound record", expected, tasks)
+    found = differences(SOUND)
     if (new := count_sets(driver) - before) != ARRIVING:
-        differences.append(f"{new} sets for {ARRIVING} new nodes")
+        found.append(f"{new} sets for {ARRIVING} new nodes")
     edited = driver.execute_query(EDIT).records[0]
     try:
-        tasks = try_example(example, python, folder, project, tampered=True)
+        found += differences(EDITED, verify=True)
     finally:
         driver.execute_query(RESTORE, id=edited["id"], p=edited["p"])
-    expected[example.verify] = [example.failed, 1]
-    return differences + compare("an edited record", expected, tasks)
+    return found + differences(ALARM, audit=True) + differences(WRONG, score=True)
+
+
+def expect(example, case, score=False, audit=False, verify=False):
+    """State and number of tries of each task; of those after a failed `score` nothing is said."""
+    states = {True: [example.failed, 1], False: [example.success, 1]}
+    if score:
+        return {"score": states[True]}
+    return {
+        "score": [example.success, 2 if case == SOUND else 1],
+        example.audit: states[audit],
+        example.verify: states[verify],
+    }
 
 
 def compare(what, expected, tasks):

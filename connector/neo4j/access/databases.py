@@ -22,6 +22,7 @@ RETURN DISTINCT name, requestedStatus AS status, home ORDER BY name
 """
 # a name and an id that no other database has, this server's or another's
 IDENTITY = "CALL db.info() YIELD id, name RETURN id, name"
+NOT_TOLD = ("Security.Forbidden", "ProcedureNotFound")  # of a server that is older than db.info()
 MAX_DATABASES_NAMED = 20
 
 
@@ -62,7 +63,7 @@ def require_database(driver: Driver, uri: str, database: str) -> str:
     except Neo4jError as error:
         if "DatabaseNotFound" in (error.code or ""):
             raise _unusable(driver, uri, f"{uri} has no database {database!r}") from None
-        if "Security.Forbidden" in (error.code or ""):
+        if any(part in (error.code or "") for part in NOT_TOLD):
             return _meant_database(driver, uri, database).name
         raise
 

@@ -36,9 +36,11 @@ Rows = NDArray[np.int64]
 def mirror_identity(graph: Graph, mapping: GraphMapping) -> str:
     """Return what a mirror must belong to: this database, and the names that are read from it.
 
+    Where the user may not ask for the database's id, it is the one of this name at this address.
     Kinds of columns count only where they decide what is read; directions never do.
     """
-    database = graph.read("CALL db.info() YIELD id RETURN id")[0]["id"]
+    known = graph.identity
+    database = known.id if known else f"{graph.database} of {graph.uri}"
     strict = mapping.features_are_strict
     nodes = [
         (node.label, node.key, node.created_at,

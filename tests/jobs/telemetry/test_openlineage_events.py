@@ -1,4 +1,4 @@
-"""`score` and `audit` as OpenLineage events, built and read back by OpenLineage's own package."""
+"""`score` and `audit` as OpenLineage events, as a receiver gets them, against its schema."""
 
 import http.server
 import json
@@ -8,14 +8,13 @@ from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
-from openlineage.client import event_v2 as lineage
-from openlineage.client.facet_v2 import output_statistics_output_dataset as statistics
 
 from ringfence.jobs.config.load import load_values
 from ringfence.jobs.telemetry import openlineage_events
 from ringfence.jobs.telemetry.openlineage_events import NOT_INSTALLED, send_lineage
 from ringfence.jobs.telemetry.run_id import current_run_id
 from ringfence.jobs.telemetry.traced_run import TracedRun, traced
+from tests.jobs.telemetry.lineage_schema import broken_rules
 from tests.patience import PATIENCE_SECONDS
 
 GRAPH = {"label": "Account", "key": "id", "features": "x", "class_property": "kind"}
@@ -113,29 +112,73 @@ def test_an_audit_brings_its_newest_coverage_over_all_and_by_class(workspace, tm
     assert "north" not in json.dumps(events(tmp_path))  # a value of the graph
 
 
-def test_events_are_what_openlineages_classes_take(workspace, tmp_path):
-    """Its classes are generated from the published schema and refuse what that has not."""
+@pytest.fixture
+def sent(workspace, tmp_path):
+    """All events of a `score`, of an `audit` and of a run that failed, as a receiver gets them."""
     for verb in ("score", "audit"):
         work(workspace(), verb)
-    for told in events(tmp_path):
-        run = told["run"]
-        read_back = lineage.RunEvent(
-            eventTime=told["eventTime"],
-            producer=told["producer"],
-            eventType=lineage.RunState(told["eventType"]),
-            run=lineage.Run(run["runId"], run["facets"]),
-            job=lineage.Job(**told["job"]),
-            inputs=[lineage.InputDataset(**one) for one in told["inputs"]],
-            outputs=[lineage.OutputDataset(**one) for one in told["outputs"]],
-        )
-        assert read_back.schemaURL == told["schemaURL"]
-        facets = [*run["facets"].values()]
-        facets += [one for out in told["outputs"] for one in out["outputFacets"].values()]
-        assert all(facet["_producer"] and facet["_schemaURL"] for facet in facets)
-    with pytest.raises(ValueError, match=r"badly formed|UUID"):  # the control
-        lineage.Run("no id", {})
-    with pytest.raises(TypeError):
-        statistics.OutputStatisticsOutputDatasetFacet(rows=3)
+    with pytest.raises(ValueError, match="4711"):
+        work(workspace(), fail=True)
+    return events(tmp_path)
+
+
+def test_every_event_is_as_the_published_schema_has_it(sent):
+    assert [event["eventType"] for event in sent] == ["START", "COMPLETE"] * 2 + ["START", "FAIL"]
+    assert {event["schemaURL"].rpartition("/")[2] for event in sent} == {"RunEvent"}
+    assert [broken_rules(event) for event in sent] == [[]] * 6
+
+
+def without(key):
+    return lambda part: part.pop(key)
+
+
+def having(key, value):
+    return lambda part: part.update({key: value})
+
+
+BROKEN = {
+    "no run id": ((), lambda event: event["run"].pop("runId"), "'runId' is a required property"),
+    "a run id that is none": (("run",), having("runId", "7"), "runId is no UUID"),
+    "no job": ((), without("job"), "'job' is a required property"),
+    "another state": ((), having("eventType", "DONE"), "'DONE' is not"),
+    "a time without its zone": ((), having("eventTime", "2026-11-19T12:00:00"), "no time zone"),
+    "a producer that is no URI": ((), having("producer", "ringfence"), "ringfence is no URI"),
+    "another schema": ((), having("schemaURL", "https://a/b"), "no published schema is https"),
+    "a property that there is not": ((), having("input", []), "'input' was unexpected"),
+    "outputs that are no list": ((), having("outputs", {}), "{} is not"),
+    "a dataset without its namespace": (("inputs", 0), without("namespace"), "is not valid under"),
+    "a count that is text": (
+        ("outputs", 0, "outputFacets", "outputStatistics"),
+        having("rowCount", "3"),
+        "outputStatistics: $.rowCount '3' is not",
+    ),
+    "a facet without its producer": (
+        ("run", "facets", "processing_engine"),
+        without("_producer"),
+        "'_producer' is a required property",
+    ),
+    "an engine without its version": (
+        ("run", "facets", "processing_engine"),
+        without("version"),
+        "processing_engine: $ 'version' is a required property",
+    ),
+    "a facet of an unknown schema": (
+        ("run", "facets", "ringfence_run"),
+        having("_schemaURL", "https://a/b"),
+        "ringfence_run: no published schema is https://a/b",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_event_is_none_of_the_published_schema(sent, name):
+    """The negative control."""
+    path, break_it, said = BROKEN[name]
+    event = part = json.loads(json.dumps(sent[1]))
+    for step in path:
+        part = part[step]
+    break_it(part)
+    assert any(said in rule for rule in broken_rules(event)), broken_rules(event)
 
 
 def test_a_failed_run_names_the_error_and_writes_nothing(workspace, tmp_path):
