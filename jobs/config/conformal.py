@@ -46,7 +46,8 @@ class ConformalSettings(Section):
     mode: Mode | None = Field(
         None,
         description="A name for `promise`, `calibration_set` and `adapt`; each of them that is set "
-        "beside it wins. `paper`: calibration nodes of the training, a fixed level. `living`, as "
+        "beside it wins. `paper`: calibration nodes of the training, a fixed level; `rule` and "
+        "`score` stay as they are, so the paper's own sets need `rule` as well. `living`, as "
         "without a mode: the newest nodes of known class, a level that follows their misses. `per "
         "class`: as `living`, each class among its own nodes.",
     )

@@ -23,13 +23,15 @@ def test_twelve_settings_are_named_and_all_exist():
 
 
 def test_the_three_ways_can_be_read_and_are_what_they_say(tmp_path):
-    paper, living, per_class = (
+    paper, papers_own, living, per_class = (
         load_values(
             tomllib.loads(block) | {"graph": dict(GRAPH)}, tmp_path / "r.toml", {}
         ).conformal
         for block in re.findall(r"^```toml\n(.+?)^```", PAGE, re.M | re.S)
     )
-    assert (paper.calibration_set, paper.adapt) == ("frozen", False)
+    assert (paper.calibration_set, paper.adapt, paper.rule) == ("frozen", False, "auto")
+    assert (papers_own.calibration_set, papers_own.adapt) == ("frozen", False)
+    assert papers_own.rule == "NodeEx"
     without = ConformalSettings()
     assert living.model_dump(exclude={"mode"}) == without.model_dump(exclude={"mode"})
     assert (per_class.promise, per_class.classes) == ("class", {"mule": 0.05})

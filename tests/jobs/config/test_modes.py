@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from ringfence.jobs.config.conformal import MODES, ConformalSettings, Mode
 from ringfence.jobs.config.load import load_values
+from ringfence.jobs.project.promise import terms_for_training
 
 
 def facts(**given):
@@ -37,6 +38,22 @@ def test_living_is_what_holds_without_a_mode():
     living, without = ConformalSettings(mode="living"), ConformalSettings()
     assert living.model_dump(exclude={"mode"}) == without.model_dump(exclude={"mode"})
     assert ConformalSettings(mode="paper").calibration_set == "frozen"  # the control
+
+
+@pytest.mark.parametrize(
+    ("lines", "rule", "score"),
+    [
+        ({"mode": "paper"}, "auto", "DAPS"),
+        ({"mode": "paper", "rule": "NodeEx"}, "NodeEx", "APS"),
+        ({"mode": "paper", "rule": "EdgeEx"}, "EdgeEx", "APS"),
+        ({"mode": "paper", "rule": "NodeEx", "score": "RAPS"}, "NodeEx", "RAPS"),
+    ],
+)
+def test_the_papers_own_sets_need_its_rule_beside_its_mode(lines, rule, score):
+    """As docs/settings.md has it."""
+    terms = terms_for_training(ConformalSettings(**lines))
+    assert (terms.rule, terms.score) == (rule, score)
+    assert (terms.promise, terms.calibration_set, terms.adapt) == ("marginal", "frozen", False)
 
 
 def test_a_promise_to_groups_goes_with_a_mode_and_needs_its_own_line():
