@@ -17,7 +17,7 @@ USUAL_LANE := not statistics and not long
 FAST_LANE := not neo4j and not postgres and not browser and not slow
 
 .DEFAULT_GOAL := help
-.PHONY: help demo story test test-coverage test-fast test-slow test-statistics test-count test-integrations test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real bench-scale reproduce \
+.PHONY: help demo story release test test-coverage test-fast test-slow test-statistics test-count test-integrations test-wheel lint test-faults faults-sqlite faults-postgresql bench bench-audit bench-conformal bench-gds bench-real bench-scale reproduce \
   screenshots docs notebooks lock clean
 
 help: ## this list
@@ -55,6 +55,9 @@ test-statistics: $(VENV)/.dev ## the simulated sequences that make test leaves o
 
 test-wheel: $(VENV)/.dev ## wheel and sdist on every Python from 3.11 to 3.13 there is: demo and dashboard, a scorer without torch; sizes and cold starts
 	$(BIN)/python -m tests.packaging.try_wheel --uv $(UV)
+
+release: $(VENV)/.dev ## wheel, sdist, bill of materials (CycloneDX) and their digests into dist, from the commit alone: the same bytes for everybody
+	$(BIN)/python -m tests.packaging.release dist
 
 test-integrations: $(VENV)/.dev ## the examples for Airflow, Dagster and Prefect in the real packages, each in an environment of its own
 	$(BIN)/python -m tests.integrations.run --uv $(UV) $(ARGS)

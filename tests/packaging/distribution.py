@@ -10,23 +10,43 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 ROOMS = ("connector", "jobs", "migrations", "models")
-BUILD = "import sys; from setuptools import build_meta; build_meta.build_{kind}(sys.argv[1])"
+BUILD = """
+import os, sys
+os.umask(0o022)  # a wheel has the modes of the files that setuptools writes
+from setuptools import build_meta
+build_meta.build_{kind}(sys.argv[1])
+"""
 
 
 def run(*command, cwd, **options):
-    """Run a command that sees nothing of the tests' own environment variables."""
+    """Run a command that sees nothing of the environment variables of whoever called."""
+    environment = clean_environment() | options.pop("variables", {})
     return subprocess.run(
         [*map(str, command)],
-        cwd=cwd, env=clean_environment(), capture_output=True, text=True, check=False, **options,
+        cwd=cwd, env=environment, capture_output=True, text=True, check=False, **options,
     )  # fmt: skip
 
 
+KEPT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "M2_REPO", "PATH", "PYENV_ROOT", "TMPDIR", "USER")
+KEPT_FOR_DOWNLOADS = (
+    "PIP_CERT", "PIP_EXTRA_INDEX", "PIP_FIND_LINKS", "PIP_INDEX", "PIP_TRUSTED",
+    "REQUESTS_CA", "SSL_CERT", "UV_CACHE", "UV_DEFAULT_INDEX", "UV_EXTRA_INDEX", "UV_FIND_LINKS",
+    "UV_INDEX", "UV_INSECURE", "UV_NATIVE_TLS", "UV_OFFLINE",
+)  # fmt: skip
+
+
 def clean_environment():
-    """The environment without what would lead a child to this checkout's packages or settings."""
+    """A bare environment: where programs, home and packages are, and nothing that a program obeys.
+
+    No settings of ours or of Neo4j's, no numbers of threads, no paths of Python, no virtual
+    environment, no terminal.
+    """
     return {
         name: value
         for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "VIRTUAL_ENV") and not name.startswith("RINGFENCE_")
+        if name in KEPT
+        or name.startswith(KEPT_FOR_DOWNLOADS)
+        or name.lower() in ("http_proxy", "https_proxy", "no_proxy")
     }
 
 
@@ -53,10 +73,11 @@ def copy_of_the_tracked_files(folder):
     return folder
 
 
-def build(source, into, kind="wheel"):
+def build(source, into, kind="wheel", variables=None):
     """Build a `wheel` or an `sdist` of a source folder; return its file."""
     into.mkdir(exist_ok=True)
-    done = run(sys.executable, "-c", BUILD.format(kind=kind), into, cwd=source)
+    code = BUILD.format(kind=kind)
+    done = run(sys.executable, "-c", code, into, cwd=source, variables=variables or {})
     assert done.returncode == 0, done.stderr[-3000:]
     (built,) = into.glob("*.whl" if kind == "wheel" else "*.tar.gz")
     return built

@@ -1,6 +1,7 @@
 """`make test-wheel` says which Pythons ran, which failed and which the machine lacks."""
 
 import doctest
+import os
 import sys
 
 import pytest
@@ -38,6 +39,32 @@ def test_a_step_that_fails_is_a_failure_of_that_python(tmp_path, monkeypatch):
     assert trial.failed
     assert "no matching distribution" in table([trial])
     assert not Trial("3.12", "untested", "", ran=False).failed
+
+
+LEADING_ASTRAY = {
+    "COLUMNS": "300",
+    "NEO4J_URI": "bolt://elsewhere",
+    "NUMBA_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "PYTHONPATH": "/checkout",
+    "PYTHONWARNINGS": "ignore",
+    "RINGFENCE_CONFIG": "other.toml",
+    "SOURCE_DATE_EPOCH": "0",
+    "UV_PYTHON": "3.9",
+    "VIRTUAL_ENV": "/checkout/.venv",
+}
+
+
+def test_no_step_sees_variables_of_whoever_called(tmp_path, monkeypatch):
+    for name, value in LEADING_ASTRAY.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("HTTPS_PROXY", "http://proxy")
+    seen = step("env", "env", cwd=tmp_path)
+    names = {line.partition("=")[0] for line in seen.splitlines()}
+    assert names.isdisjoint(LEADING_ASTRAY)
+    assert {"PATH", "HOME", "HTTPS_PROXY"} <= names  # the control: what a download needs
+    assert set(LEADING_ASTRAY) <= set(os.environ)
 
 
 def test_the_words_of_a_failed_step_are_kept(tmp_path):
