@@ -12,6 +12,18 @@ from ringfence.jobs.cli.next_step_text import complete_commands, program_name
 Config = Annotated[
     Path | None, typer.Option("--config", "-c", help="The file to read instead of ringfence.toml.")
 ]
+Configs = Annotated[
+    list[Path] | None,
+    typer.Option("--config", "-c", help="The file of a project; repeat it for several projects."),
+]
+EnvironmentFiles = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--env-file",
+        help="A file of variables (NAME=value) for a project alone, such as its secrets; one per "
+        "--config, in the same order.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 

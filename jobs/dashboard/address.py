@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 MAX_CHARS = 200
 MAX_PARAMETERS = 200
@@ -52,3 +52,12 @@ def page_address(path: str, parameters: Iterable[tuple[str, str]]) -> Address:
         if value and len(name) <= MAX_CHARS and len(value) <= MAX_CHARS
     ]
     return Address(path, tuple(kept[:MAX_PARAMETERS]))
+
+
+def root_of(project: str) -> str:
+    """Return the path under which a project among several is served.
+
+    >>> root_of("cards"), root_of("a/b c")
+    ('/p/cards', '/p/a%2Fb%20c')
+    """
+    return f"/p/{quote(project, safe='')}"

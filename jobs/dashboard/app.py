@@ -24,6 +24,8 @@ def create_app(dashboard: Dashboard) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
+        servers=[{"url": dashboard.root}] if dashboard.root else None,
+        redirect_slashes=not dashboard.root,  # such a redirect knows nothing of the path before it
     )
     app.state.dashboard = dashboard
     app.include_router(page_routes.router)

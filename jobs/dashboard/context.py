@@ -26,6 +26,11 @@ class Dashboard:
         self.graph = PageGraph(self.settings)
 
     @property
+    def root(self) -> str:
+        """The path under which the project is served; empty where it is the only one."""
+        return self.guard.root
+
+    @property
     def queries(self) -> ProjectQueries:
         """The project's rows."""
         return ProjectQueries(self.store, self.settings.project)

@@ -37,6 +37,7 @@ def environment() -> Environment:
     )
     templates.globals |= {
         "navigation": NAVIGATION,
+        "root": "",  # before every address; of a project among several the path of its own
         "version": __version__,
         "cell": cell,
         "tone": tone,

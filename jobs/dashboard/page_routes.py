@@ -31,6 +31,7 @@ def answer_page(request: Request, template: str, here: str, values: Values) -> H
     frame = {
         "here": here,
         "project": dashboard.settings.project,
+        "root": dashboard.root,
         "csrf": guard.form_token(nonce),
         "locked": guard.token is not None,
     }

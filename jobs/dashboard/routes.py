@@ -46,7 +46,8 @@ from ringfence.jobs.dashboard.pages.worklist import (
     wanted_by,
 )
 from ringfence.jobs.dashboard.pages.worklist_place import node_address, own_address
-from ringfence.jobs.dashboard.security import CSRF, NAME, SESSION, address_of
+from ringfence.jobs.dashboard.request_facts import address_of
+from ringfence.jobs.dashboard.security import CSRF, NAME
 from ringfence.jobs.dashboard.time_range import histories
 from ringfence.jobs.lifecycle.card_page import FORMATS as CARD_FORMATS
 from ringfence.jobs.project.audit_store import key_source
@@ -145,7 +146,8 @@ def mark(
             record_marks(dashboard.store, project, source, asked)
     except RingfenceError as error:
         raise HTTPException(400, str(error)) from None
-    answer = RedirectResponse(own_address(back, node_address(keys[0])), 303)
+    address = own_address(back, node_address(keys[0]))
+    answer = RedirectResponse(f"{guard.root}{address}", 303)
     if guard.user_header is None:
         guard.set_cookie(answer, NAME, quote(who.strip()), REMEMBERED_SECONDS)
     return answer
@@ -194,8 +196,8 @@ def enter(
         return _ask(request, "Too many wrong tokens. Only the right one gets an answer now.", 429)
     if sid is None:
         return _ask(request, "That is not the token.", 401)
-    answer = RedirectResponse("/", 303)
-    guard.set_cookie(answer, SESSION, sid)
+    answer = RedirectResponse(f"{guard.root}/", 303)
+    guard.begin_session(answer, sid)
     return answer
 
 
@@ -206,8 +208,8 @@ def leave(request: Request, csrf: Annotated[str, Form(max_length=200)] = "") -> 
     if not guard.is_own_form(request, csrf):
         raise HTTPException(403, "this form is not from a page of this dashboard")
     guard.log_out(request)
-    answer = RedirectResponse("/login", 303)
-    answer.delete_cookie(SESSION)
+    answer = RedirectResponse(f"{guard.root}/login", 303)
+    guard.end_session(answer)
     return answer
 
 
@@ -267,9 +269,11 @@ def refused(request: Request, error: Exception) -> Response:
 
 
 def _ask(request: Request, problem: str = "", status: int = 200) -> Response:
-    guard = dashboard_of(request).guard
+    dashboard = dashboard_of(request)
+    guard, project = dashboard.guard, dashboard.settings.project
     nonce = request.cookies.get(CSRF) or secrets.token_urlsafe(24)
-    body = render("login.html", csrf=guard.form_token(nonce), problem=problem)
+    frame = {"csrf": guard.form_token(nonce), "root": guard.root, "project": project}
+    body = render("login.html", problem=problem, **frame)
     answer = HTMLResponse(body, status)
     guard.set_cookie(answer, CSRF, nonce)
     return answer

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import ipaddress
 import secrets
 import time
 from collections.abc import Awaitable, Callable
@@ -18,9 +17,11 @@ from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.hosts import is_loopback
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.dashboard.request_facts import address_of, bearer_of, holds_nul, host_name
 from ringfence.jobs.project.audit_store import secret_text
 
 SESSION, CSRF, NAME = "ringfence_session", "ringfence_csrf", "ringfence_name"
+MAX_DIGEST_CHARS = 12  # of a project's address in the name of its session's cookie
 MAX_NAME_CHARS = 200
 OPEN = ("/login", "/static/", "/healthz", "/readyz", "/favicon.ico")
 MIN_TOKEN_CHARS = 16
@@ -64,6 +65,8 @@ class Guard:
     viewer_token: str | None = None
     user_header: str | None = None
     viewers: set[str] = field(default_factory=set)
+    root: str = ""
+    """The path under which a project among several is served; empty for the only one."""
 
     async def __call__(self, request: Request, call_next: Next) -> Response:
         """Let a request through, or answer it here."""
@@ -85,7 +88,7 @@ class Guard:
                 "log in, or send Authorization: Bearer\n", 401, {"WWW-Authenticate": "Bearer"}
             )
         else:
-            answer = RedirectResponse("/login", 303)
+            answer = RedirectResponse(f"{self.root}/login", 303)
         for name, value in HEADERS.items():
             answer.headers.setdefault(name, value)
         answer.headers.setdefault("Cache-Control", "no-store")
@@ -102,7 +105,13 @@ class Guard:
         given = bearer_of(request)
         if given is not None:
             return self._role(given, address_of(request))
-        sid = request.cookies.get(SESSION, "")
+        return self.role_of_session(request)
+
+    def role_of_session(self, request: Request) -> Role | None:
+        """Return what a login in this browser may do; a token in a header counts for nothing."""
+        if self.token is None:
+            return "operator"
+        sid = request.cookies.get(self.session_cookie, "")
         if self.sessions.get(sid, 0.0) <= self.clock():
             return None
         return "viewer" if sid in self.viewers else "operator"
@@ -129,7 +138,7 @@ class Guard:
 
     def log_out(self, request: Request) -> None:
         """End the request's session."""
-        self.sessions.pop(request.cookies.get(SESSION, ""), None)
+        self.sessions.pop(request.cookies.get(self.session_cookie, ""), None)
 
     def too_often(self, address: str) -> bool:
         """Whether so many wrong tokens came from an address lately that another is not judged."""
@@ -161,6 +170,23 @@ class Guard:
             self.failures.pop(next(iter(self.failures)), None)
         return None
 
+    # -- cookies --------------------------------------------------------------------------------
+
+    @property
+    def session_cookie(self) -> str:
+        """The name of a session's cookie: each project among several has its own."""
+        if not self.root:
+            return SESSION
+        return f"{SESSION}_{hashlib.sha256(self.root.encode()).hexdigest()[:MAX_DIGEST_CHARS]}"
+
+    def begin_session(self, answer: Response, sid: str) -> None:
+        """Set the cookie of a session; the page with all projects reads it too."""
+        self.set_cookie(answer, self.session_cookie, sid, path="/")
+
+    def end_session(self, answer: Response) -> None:
+        """Take the cookie of a session away."""
+        answer.delete_cookie(self.session_cookie)
+
     # -- CSRF: a random cookie, and its HMAC in the form ----------------------------------------
 
     def form_token(self, nonce: str) -> str:
@@ -173,20 +199,29 @@ class Guard:
         return bool(nonce) and hmac.compare_digest(given.encode(), self.form_token(nonce).encode())
 
     def set_cookie(
-        self, answer: Response, name: str, value: str, seconds: float | None = None
+        self,
+        answer: Response,
+        name: str,
+        value: str,
+        seconds: float | None = None,
+        path: str | None = None,
     ) -> None:
-        """Set a cookie that scripts and other sites never see, for a session or some seconds."""
+        """Set a cookie that scripts, other sites and other projects' pages never see.
+
+        It lasts for a session or some seconds; `path` is the project's own.
+        """
         answer.set_cookie(
             name,
             value,
             max_age=int(self.session_seconds if seconds is None else seconds),
+            path=f"{self.root}/" if path is None else path,
             httponly=True,
             samesite="strict",
             secure=self.https,
         )
 
 
-def guard_of(settings: Settings) -> Guard:
+def guard_of(settings: Settings, root: str = "") -> Guard:
     """Return the configured access control; other machines need a token."""
     serve = settings.serve
     token, viewer = secret_text(serve.token), secret_text(serve.viewer_token)
@@ -206,7 +241,7 @@ def guard_of(settings: Settings) -> Guard:
     if token is None and not is_loopback(serve.host):
         raise ConfigError(
             found=f"[serve] host {serve.host} can be reached from other machines",
-            needed="a token that people log in with",
+            needed=f"a token that people log in to project {settings.project!r} with",
             next_step='export RINGFENCE_SERVE_TOKEN="$(openssl rand -hex 24)"',
         )
     hosts = {"localhost", "127.0.0.1", "::1", serve.host.lower(), *map(str.lower, serve.hosts)}
@@ -217,52 +252,10 @@ def guard_of(settings: Settings) -> Guard:
         serve.https,
         viewer_token=viewer,
         user_header=serve.user_header or None,
+        root=root,
     )
 
 
 def remembered_name(request: Request) -> str:
     """Return the name under which this browser marked a node last; empty before the first."""
     return unquote(request.cookies.get(NAME, ""))[:MAX_NAME_CHARS]
-
-
-def bearer_of(request: Request) -> str | None:
-    """Return the token in the header of a request; None without one."""
-    scheme, _, given = request.headers.get("authorization", "").partition(" ")
-    return given if scheme.lower() == "bearer" else None
-
-
-def address_of(request: Request) -> str:
-    """Return what wrong tokens are counted by: the visitor's address, of IPv6 its network."""
-    return network_of(request.client.host) if request.client else ""
-
-
-def network_of(address: str) -> str:
-    """Return an IPv4 address as it is, of IPv6 the /64 of which one machine may use every address.
-
-    >>> network_of("192.0.2.7"), network_of("2001:db8::1:2"), network_of("testclient")
-    ('192.0.2.7', '2001:db8::/64', 'testclient')
-    """
-    try:
-        known = ipaddress.ip_address(address)
-    except ValueError:
-        return address
-    if known.version == 4:
-        return address
-    return str(ipaddress.ip_network(f"{known.compressed.partition('%')[0]}/64", strict=False))
-
-
-def holds_nul(request: Request) -> bool:
-    """Whether an address holds a character that no text of PostgreSQL can have."""
-    return "\x00" in request.url.path or b"%00" in request.scope.get("query_string", b"")
-
-
-def host_name(header: str) -> str:
-    """Return the name in a Host header without its port.
-
-    >>> host_name("Example.org:8470"), host_name("[::1]:8470"), host_name("127.0.0.1")
-    ('example.org', '::1', '127.0.0.1')
-    """
-    header = header.strip().lower()
-    if header.startswith("["):
-        return header[1:].partition("]")[0]
-    return header.partition(":")[0]

@@ -6,43 +6,70 @@ import os
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable
-from contextlib import closing, suppress
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing, suppress
+from typing import TYPE_CHECKING
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.store import migrate
+from ringfence.jobs.config.projects import require_addresses
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.audit_store import open_audit
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 SHUTDOWN_SECONDS = 10  # for answers on their way when a signal ends the dashboard
 
 
 def run_server(settings: Settings, ready: Callable[[str], None] = lambda _url: None) -> None:
-    """Serve until a signal ends it; `ready` gets the address once it is open."""
+    """Serve a project until a signal ends it; `ready` gets the address once it is open."""
+    run_servers([settings], ready)
+
+
+def run_servers(projects: Sequence[Settings], ready: Callable[[str], None]) -> None:
+    """Serve a project at the addresses of old, or several at `/p/NAME/`, on the first's address."""
+    first = projects[0]
+    several = [changed(settings, first.serve.host, first.serve.port) for settings in projects]
     try:
         import uvicorn
 
-        from ringfence.jobs.dashboard.app import create_app
         from ringfence.jobs.dashboard.connections import request_limits
-        from ringfence.jobs.dashboard.context import Dashboard
-        from ringfence.jobs.dashboard.security import guard_of
     except ModuleNotFoundError as error:
         raise ConfigError(
             found=f"the dashboard's parts are not installed ({error.name})",
             needed="fastapi, uvicorn, jinja2, plotly, prometheus-client",
             next_step="pip install 'ringfence[serve]'",
         ) from None
-    guard = guard_of(settings)
-    with open_audit(settings) as store:
+    with ExitStack() as stack:
+        app = _open_app(several, stack)
+        listener = stack.enter_context(_listen(first))
+        config = uvicorn.Config(
+            app, log_level="warning", server_header=False, access_log=False,
+            proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS, **request_limits(),
+        )  # fmt: skip
+        ready(address(first, listener))
+        with suppress(KeyboardInterrupt):  # how a person ends it
+            uvicorn.Server(config).run(sockets=[listener])
+
+
+def _open_app(projects: Sequence[Settings], stack: ExitStack) -> ASGIApp:
+    """The application over the stores of all projects, which `stack` closes."""
+    from ringfence.jobs.dashboard.address import root_of
+    from ringfence.jobs.dashboard.app import create_app
+    from ringfence.jobs.dashboard.context import Dashboard
+    from ringfence.jobs.dashboard.projects import ProjectsApp
+    from ringfence.jobs.dashboard.security import guard_of
+
+    is_alone = len(projects) == 1
+    require_addresses(projects)
+    guards = [guard_of(each, "" if is_alone else root_of(each.project)) for each in projects]
+    dashboards = []
+    for settings, guard in zip(projects, guards, strict=True):
+        store = stack.enter_context(open_audit(settings))
         migrate.require_sql(store)
-        with closing(Dashboard(settings, store, guard)) as dashboard, _listen(settings) as listener:
-            config = uvicorn.Config(
-                create_app(dashboard), log_level="warning", server_header=False, access_log=False,
-                proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS, **request_limits(),
-            )  # fmt: skip
-            ready(address(settings, listener))
-            with suppress(KeyboardInterrupt):  # how a person ends it
-                uvicorn.Server(config).run(sockets=[listener])
+        dashboards.append(stack.enter_context(closing(Dashboard(settings, store, guard))))
+    return create_app(dashboards[0]) if is_alone else ProjectsApp(dashboards)
 
 
 def changed(settings: Settings, host: str | None, port: int | None) -> Settings:

@@ -6,6 +6,7 @@ a file may be saved in the middle of an edit, and some settings (label, features
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,12 @@ GOES_ON = "this process goes on with what it started with; restart it to take th
 class ConfigFile:
     """Compares a file with the settings that a process started with, whenever it is saved."""
 
-    def __init__(self, path: Path, settings: Settings) -> None:
+    def __init__(
+        self, path: Path, settings: Settings, environment: Mapping[str, str] | None = None
+    ) -> None:
         self.path = path
         self.settings = settings
+        self.environment = environment
         self.seen = self._stamp()
 
     def news(self) -> str:
@@ -31,7 +35,7 @@ class ConfigFile:
             return ""
         self.seen = stamp
         try:
-            now = load(self.path)
+            now = load(self.path, self.environment)
         except RingfenceError as error:
             return f"{describe_error(error)}; {GOES_ON}"
         changed = sorted(_changed(self.settings.model_dump(), now.model_dump()))

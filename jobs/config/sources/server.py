@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from ringfence.connector.errors import ConfigError
+from ringfence.jobs.config.sources.environment_file import read_assignments
 from ringfence.jobs.config.sources.secret_files import read_small_file
 
 __all__ = [
@@ -72,11 +73,7 @@ def complete_server(
 def read_credentials(path: Path) -> dict[str, str]:
     """Read lines NAME=value as Aura's downloaded file has them; return settings of [neo4j]."""
     text = read_small_file(path, "the file that Aura offers when an instance is made")
-    names = {}
-    for line in text.splitlines():
-        name, equals, value = line.strip().removeprefix("export ").partition("=")
-        if equals and not name.startswith("#"):
-            names[name.strip()] = _unquoted(value.strip())
+    names = read_assignments(text)
     missing = [name for name in ("NEO4J_URI", "NEO4J_PASSWORD") if not names.get(name)]
     if missing:
         there = ", ".join(sorted(name for name in names if name.isidentifier())) or "no NAME=value"
@@ -112,13 +109,3 @@ def _take(server: dict[str, Any], given: Mapping[str, str], source: str) -> None
 def is_same_server(uri: object, other: str) -> bool:
     """Whether two addresses are written alike."""
     return str(uri).strip().rstrip("/") == other.strip().rstrip("/")
-
-
-def _unquoted(value: str) -> str:
-    """Return a value without the quotes around it.
-
-    >>> _unquoted('"a=b"'), _unquoted("a'b")
-    ('a=b', "a'b")
-    """
-    quoted = len(value) > 1 and value[0] == value[-1] and value[0] in "\"'"
-    return value[1:-1] if quoted else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,36 +13,38 @@ import typer
 
 from ringfence.jobs.cli.console import print_report, table
 from ringfence.jobs.cli.exit_codes import ExitCode
+from ringfence.jobs.cli.options import Configs, EnvironmentFiles
 
 if TYPE_CHECKING:
     from ringfence.jobs.config.settings import Settings
 
 TIMES_SHOWN = 3
 
-Configs = Annotated[
-    list[Path] | None,
-    typer.Option("--config", "-c", help="The file of a project; repeat it for several projects."),
-]
 Check = Annotated[bool, typer.Option("--check", help="Show the next times of each job and end.")]
 AsJson = Annotated[
     bool, typer.Option("--json", help="Log one JSON object per line; with --check, print JSON.")
 ]
 
 
-def schedule(config: Configs = None, check: Check = False, as_json: AsJson = False) -> None:
+def schedule(
+    config: Configs = None,
+    env_file: EnvironmentFiles = None,
+    check: Check = False,
+    as_json: AsJson = False,
+) -> None:
     """Run score, audit, reconcile, verify, verify_quick, prune, report, retrain until SIGTERM.
 
     Exit 3: the scheduler is dead, start it again.
     """
     from ringfence.jobs.telemetry.log_lines import configure_logging
 
-    projects = _load(config)
+    projects = _load(config or (), env_file or ())
     if check:
         plan = [row for settings in projects for row in _next_times(settings)]
         print_report(plan, as_json, print_plan)
         return
     configure_logging(as_json)
-    code, busy = _run(projects, _files(config))
+    code, busy = _run(projects, _sources(config or (), env_file or ()))
     if busy:  # a thread that is left in the middle of its work would keep the process alive
         sys.stdout.flush()
         sys.stderr.flush()
@@ -50,11 +52,11 @@ def schedule(config: Configs = None, check: Check = False, as_json: AsJson = Fal
     raise typer.Exit(code)
 
 
-def _load(files: Sequence[Path] | None) -> list[Settings]:
+def _load(files: Sequence[Path], environment_files: Sequence[Path]) -> list[Settings]:
     from ringfence.connector.errors import ConfigError
-    from ringfence.jobs.config.load import load
+    from ringfence.jobs.config.projects import load_projects
 
-    projects = [load(file) for file in files] if files else [load()]
+    projects = load_projects(files, environment_files)
     names = [(settings.audit.url, settings.project) for settings in projects]
     for _, project in {name for name in names if names.count(name) > 1}:
         raise ConfigError(
@@ -65,13 +67,20 @@ def _load(files: Sequence[Path] | None) -> list[Settings]:
     return projects
 
 
-def _files(files: Sequence[Path] | None) -> list[Path]:
+def _sources(
+    files: Sequence[Path], environment_files: Sequence[Path]
+) -> list[tuple[Path, Mapping[str, str]]]:
+    """Return the file and the environment of each project, which a saved file is read with."""
     from ringfence.jobs.config.load import DEFAULT_FILE
+    from ringfence.jobs.config.projects import environments_of
 
-    return list(files) if files else [Path(os.environ.get("RINGFENCE_CONFIG", DEFAULT_FILE))]
+    usual = Path(os.environ.get("RINGFENCE_CONFIG", DEFAULT_FILE))
+    return list(zip(files or [usual], environments_of(files, environment_files), strict=True))
 
 
-def _run(projects: Sequence[Settings], files: Sequence[Path]) -> tuple[int, bool]:
+def _run(
+    projects: Sequence[Settings], sources: Sequence[tuple[Path, Mapping[str, str]]]
+) -> tuple[int, bool]:
     """Run until asked to end; return the exit code and whether a thread is still at work."""
     import logging
     import threading
@@ -84,8 +93,8 @@ def _run(projects: Sequence[Settings], files: Sequence[Path]) -> tuple[int, bool
 
     stopping = threading.Event()
     runners = [
-        JobRunner(settings, stopping, ConfigFile(file, settings))
-        for settings, file in zip(projects, files, strict=True)
+        JobRunner(settings, stopping, ConfigFile(file, settings, environment))
+        for settings, (file, environment) in zip(projects, sources, strict=True)
     ]
     with ExitStack() as stack:
         for settings in projects:
