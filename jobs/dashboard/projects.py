@@ -8,7 +8,7 @@ every project, and tells the state of those that the visitor is logged in to.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import unquote
 
 from fastapi import APIRouter, FastAPI, HTTPException, Request
@@ -112,8 +112,7 @@ def read_state(dashboard: Dashboard, request: Request) -> ProjectState:
     if dashboard.guard.role_of_session(request) is None:
         return ProjectState(name, root, (), LOGIN)
     try:
-        promise = replace(promise_line(dashboard.queries), details=())
-        lines = (promise, waiting_line(dashboard.queries))
+        lines = (promise_line(dashboard.queries), waiting_line(dashboard.queries))
     except RingfenceError:
         return ProjectState(name, root, (), NO_ANSWER)
     return ProjectState(name, root, lines)
