@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.store import migrate
-from ringfence.jobs.config.projects import require_addresses
 from ringfence.jobs.config.settings import Settings
+from ringfence.jobs.config.sources.projects import require_addresses
 from ringfence.jobs.project.audit_store import open_audit
 
 if TYPE_CHECKING:

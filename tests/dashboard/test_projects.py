@@ -13,7 +13,7 @@ import uvicorn
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.store.engine import open_store
-from ringfence.jobs.config.projects import require_addresses
+from ringfence.jobs.config.sources.projects import require_addresses
 from ringfence.jobs.dashboard.address import root_of
 from ringfence.jobs.dashboard.app import create_app
 from ringfence.jobs.dashboard.connections import request_limits

@@ -1,1 +1,1 @@
-"""Where settings come from besides the file: files of secrets, credentials, NEO4J_*."""
+"""Where settings come from besides the file: secrets, credentials, variables, several files."""

@@ -27,7 +27,7 @@ def serve(
     With several --config each project is at /p/NAME/, with a login of its own, and / shows all.
     """
     from ringfence.connector.extras import require_imports
-    from ringfence.jobs.config.projects import load_projects
+    from ringfence.jobs.config.sources.projects import load_projects
     from ringfence.jobs.dashboard.server import changed, run_servers
 
     require_imports("serve", "to show the dashboard")

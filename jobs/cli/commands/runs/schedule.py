@@ -54,7 +54,7 @@ def schedule(
 
 def _load(files: Sequence[Path], environment_files: Sequence[Path]) -> list[Settings]:
     from ringfence.connector.errors import ConfigError
-    from ringfence.jobs.config.projects import load_projects
+    from ringfence.jobs.config.sources.projects import load_projects
 
     projects = load_projects(files, environment_files)
     names = [(settings.audit.url, settings.project) for settings in projects]
@@ -72,7 +72,7 @@ def _sources(
 ) -> list[tuple[Path, Mapping[str, str]]]:
     """Return the file and the environment of each project, which a saved file is read with."""
     from ringfence.jobs.config.load import DEFAULT_FILE
-    from ringfence.jobs.config.projects import environments_of
+    from ringfence.jobs.config.sources.projects import environments_of
 
     usual = Path(os.environ.get("RINGFENCE_CONFIG", DEFAULT_FILE))
     return list(zip(files or [usual], environments_of(files, environment_files), strict=True))

@@ -3,7 +3,7 @@
 import pytest
 
 from ringfence.connector.errors import ConfigError
-from ringfence.jobs.config.projects import load_projects
+from ringfence.jobs.config.sources.projects import load_projects
 
 TOML = 'project = "{}"\n[graph]\nlabel = "A"\nkey = "id"\nfeatures = "x"\nclass_property = "kind"\n'
 
