@@ -5,10 +5,22 @@ import re
 from pathlib import Path
 
 import pytest
+from neo4j import GraphDatabase
 
 from ringfence.connector.neo4j import embedded
+from tests.docs.test_cookbook import DEMO_RECIPES
 
 ROOT = Path(__file__).resolve().parents[3]
+
+
+NOTHING = ("the control", "MATCH (a:Account {kind: 'nobody'}) RETURN a")
+
+
+def run_recipes(server, recipes):
+    """How many rows each query of the cookbook returns."""
+    auth = (server.user, server.password)
+    with GraphDatabase.driver(server.uri, auth=auth) as driver:
+        return {title: len(driver.execute_query(query).records) for title, query in recipes}
 
 
 @pytest.mark.neo4j
@@ -35,14 +47,17 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
         assert words in card
     readme = (ROOT / "README.md").read_text()
     (cypher,) = re.findall(r'ringfence query "(.*?)" --config', readme, re.DOTALL)[:1]
-    with embedded.running(tmp_path / ".ringfence/demo/.ringfence/neo4j"):  # one start for both
+    with embedded.running(tmp_path / ".ringfence/demo/.ringfence/neo4j") as server:  # one start
         rows = ringfence(
             "query", cypher, "--config", ".ringfence/demo/ringfence.toml", "--json", cwd=tmp_path
         )
+        returned = run_recipes(server, [*DEMO_RECIPES, NOTHING])
         again = ringfence(
             "demo", "--no-serve", "--nodes", "1500", "--arriving", "2", "--json", cwd=tmp_path
         )
     assert len(json.loads(rows.stdout)) == 10
+    assert len(returned) == len(DEMO_RECIPES) + 1 > 20
+    assert [title for title, count in returned.items() if count == 0] == [NOTHING[0]]
     report = json.loads(again.stdout)
     assert [run["seq"] for run in report["runs"]] == [1, 2, 3]
     piles = report["triage"]["piles"]
