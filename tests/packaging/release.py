@@ -26,7 +26,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import NAMESPACE_URL, uuid5
 
-from tests.packaging.distribution import ROOT, build, copy_of_the_tracked_files
+from tests.packaging.distribution import ROOT, build
 
 LOCKS = ("requirements-scorer.lock", "requirements.lock")
 """A scorer's packages, and those of all that trains, shows and demonstrates."""
@@ -52,6 +52,17 @@ def read_commit():
 def _git(*words):
     done = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=True)
     return done.stdout.strip()
+
+
+def check_out(commit, folder):
+    """The files of a commit, whatever is edited meanwhile."""
+    archive = subprocess.run(
+        ["git", "archive", "--format=tar", commit], cwd=ROOT, capture_output=True, check=True
+    )
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        regular = [one for one in files if one.isfile()]
+        files.extractall(folder, members=regular, filter="data")
+    return folder
 
 
 def build_release(source, into, seconds):
@@ -109,9 +120,9 @@ def contents(archive):
         return {one.name: sdist.extractfile(one).read() for one in sdist if one.isfile()}
 
 
-def bill_of_materials(wheel, sdist, commit, seconds):
+def bill_of_materials(source, wheel, sdist, commit, seconds):
     """The packages of the lock files as a CycloneDX 1.6 document; it names no host."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    project = tomllib.loads((source / "pyproject.toml").read_text("utf-8"))["project"]
     purl = f"pkg:pypi/{project['name']}@{project['version']}"
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -134,15 +145,15 @@ def bill_of_materials(wheel, sdist, commit, seconds):
                 "properties": [{"name": "ringfence:commit", "value": commit}],
             },
         },
-        "components": list_components(),
+        "components": list_components(source),
     }
 
 
-def list_components():
+def list_components(source):
     """Every package of the lock files, with the hashes of its distributions there."""
     components = {}
     for lock in LOCKS:
-        for name, version, marker, hashes in read_lock((ROOT / lock).read_text("utf-8")):
+        for name, version, marker, hashes in read_lock((source / lock).read_text("utf-8")):
             pinned = components.setdefault((name, version), component(name, version, hashes))
             told = [("ringfence:lock", lock), *([("ringfence:marker", marker)] if marker else [])]
             more = [{"name": kind, "value": value} for kind, value in told]
@@ -194,19 +205,19 @@ def write_release(into):
     commit, seconds = read_commit()
     with tempfile.TemporaryDirectory(prefix="ringfence-release-") as name:
         places = [Path(name) / "first", Path(name) / "second build"]
+        sources = [check_out(commit, place / "source") for place in places]
         built = [
-            build_release(copy_of_the_tracked_files(place / "source"), place / "built", seconds)
-            for place in places
+            build_release(source, place / "built", seconds)
+            for source, place in zip(sources, places, strict=True)
         ]
         for first, second in zip(*built, strict=True):
             if different := find_differences(first, second):
                 raise NotReproducible(f"two builds differ in {', '.join(different[:5])}")
+        document = bill_of_materials(sources[0], *built[0], commit, seconds)
         into.mkdir(parents=True, exist_ok=True)
         files = [Path(shutil.copy(file, into)) for file in built[0]]
     bill = into / f"{files[0].name.split('-py3')[0]}.cdx.json"
-    bill.write_text(
-        json.dumps(bill_of_materials(*files, commit, seconds), indent=1) + "\n", encoding="utf-8"
-    )
+    bill.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
     files.append(bill)
     sums = "".join(f"{sha256(file)}  {file.name}\n" for file in files)
     (into / "SHA256SUMS").write_text(sums, encoding="utf-8")

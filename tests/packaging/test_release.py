@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import time
 import zipfile
 from pathlib import Path
@@ -18,6 +19,7 @@ from tests.packaging.release import (
     NotReproducible,
     bill_of_materials,
     build_release,
+    check_out,
     find_differences,
     list_components,
     normalize_sdist,
@@ -110,8 +112,8 @@ def test_the_bill_has_every_package_of_the_locks_once_and_no_host(tmp_path):
     files = [tmp_path / "a.whl", tmp_path / "a.tar.gz"]
     for file in files:
         file.write_bytes(file.name.encode())
-    bill = bill_of_materials(*files, "ab" * 20, SECONDS)
-    assert bill == bill_of_materials(*files, "ab" * 20, SECONDS)
+    bill = bill_of_materials(ROOT, *files, "ab" * 20, SECONDS)
+    assert bill == bill_of_materials(ROOT, *files, "ab" * 20, SECONDS)
     assert bill["metadata"]["timestamp"].startswith("2027-01-15T")
     pinned = {
         pin
@@ -127,11 +129,25 @@ def test_the_bill_has_every_package_of_the_locks_once_and_no_host(tmp_path):
         assert one["externalReferences"][0]["hashes"], one["name"]
 
 
-def test_a_package_that_a_lock_forgets_is_missed(tmp_path, monkeypatch):
+def test_a_package_that_a_lock_forgets_is_missed(tmp_path):
     """The negative control."""
     for lock in LOCKS:
         text = (ROOT / lock).read_text("utf-8")
         (tmp_path / lock).write_text(re.sub(r"^numpy==", "no match ", text, flags=re.M), "utf-8")
-    whole = {one["name"] for one in list_components()}
-    monkeypatch.setattr(release, "ROOT", Path(tmp_path))
-    assert whole - {one["name"] for one in list_components()} == {"numpy"}
+    forgotten = {one["name"] for one in list_components(ROOT)}
+    assert forgotten - {one["name"] for one in list_components(tmp_path)} == {"numpy"}
+
+
+def test_what_is_built_is_the_commit_and_not_what_is_edited_meanwhile(tmp_path):
+    source = check_out("HEAD", tmp_path / "source")
+    held = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
+    told = subprocess.run(
+        ["git", "ls-tree", "-r", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    rows = [line.split(None, 3) for line in told.stdout.splitlines()]
+    assert held == {name for mode, _, _, name in rows if mode != "120000"}  # a link's
+    name = "pyproject.toml"
+    kept = subprocess.run(
+        ["git", "show", f"HEAD:{name}"], cwd=ROOT, capture_output=True, check=True
+    )
+    assert (source / name).read_bytes() == kept.stdout
