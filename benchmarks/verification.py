@@ -47,7 +47,7 @@ def measure(name: str, count: int, per_run: int, full: bool) -> dict[str, Any]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         url = f"sqlite:///{folder / 'audit.db'}"
         if name == "postgresql":
-            url = stack.enter_context(postgres(seed=0))
+            url, _restart = stack.enter_context(postgres(seed=0))
         graph = {"label": "A", "key": "id", "features": "f", "class_property": "kind"}
         settings = load_values({"project": "p", "graph": graph}, folder / "ringfence.toml", {})
         store = open_at(url)

@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from ringfence import __version__
 from ringfence.connector.errors import ConfigError
@@ -26,17 +25,19 @@ from ringfence.connector.store import migrate
 from ringfence.connector.store.audit_chain.integrity import record_snapshot
 from ringfence.connector.store.audit_chain.key_salt import read_salt, salt_id
 from ringfence.connector.store.engine import Store
+from ringfence.connector.store.models import manifest_of
 from ringfence.connector.store.queries.period import PeriodRun, count_period
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.records import as_row
 from ringfence.connector.store.retention.removals import Removal
 from ringfence.connector.times import format_time
-from ringfence.jobs.config.settings import SECRET_FIELDS, Settings
+from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.chain_check import chain_words
 from ringfence.jobs.integrity.record_check import find_edits
 from ringfence.jobs.lifecycle.card import describe_use, read_card
 from ringfence.jobs.lifecycle.card_page import as_html, as_json, as_markdown
 from ringfence.jobs.project.audit_store import key_source, open_audit
+from ringfence.jobs.report.open_settings import open_settings
 from ringfence.jobs.report.pack_archive import SUMS_FILE, PackArchive, hash_file, new_archive
 from ringfence.jobs.report.pack_index import PackFacts, index_page
 from ringfence.jobs.report.pack_rows import (
@@ -255,6 +256,8 @@ def _write_documents(making: _Making, end: ChainEnd, progress: Progress) -> None
         archive.add_text(f"{front}.html", as_html(card))
         archive.add_text(f"{front}.md", as_markdown(card))
         archive.add_text(f"{front}.json", as_json(card))
+        text = manifest_of(queries.store, queries.project, card.version)
+        archive.add_text(f"{front}.manifest.json", text)  # as its training sealed it, to the byte
     script = files("ringfence.jobs.report").joinpath(SCRIPT)
     archive.add_text(SCRIPT, script.read_text(encoding="utf-8"))
     facts = PackFacts(
@@ -272,18 +275,6 @@ def _write_documents(making: _Making, end: ChainEnd, progress: Progress) -> None
     signature = set() if making.signer is None else making.signer.files
     names = sorted({*archive.sums, MANIFEST, SUMS_FILE} | signature)
     archive.add_text("index.html", index_page(facts, names))
-
-
-def open_settings(settings: Settings) -> JsonObject:
-    """Return the configuration without secrets; addresses lose what may be one.
-
-    A webhook's path often is a secret, and a URL may hold a password although it should not.
-    """
-    body = settings.model_dump(mode="json", exclude=SECRET_FIELDS)
-    body["alarms"]["webhook"] = _host_alone(body["alarms"]["webhook"])
-    body["audit"]["url"] = _without_password(body["audit"]["url"])
-    body["neo4j"]["uri"] = _without_password(body["neo4j"]["uri"])
-    return body
 
 
 def verify_record(queries: ProjectQueries, settings: Settings) -> Verification:
@@ -372,28 +363,3 @@ def _write_salt(path: Path, salt: bytes) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, indent=1, sort_keys=True, allow_nan=False, default=str) + "\n"
-
-
-def _host_alone(url: str | None) -> str | None:
-    """Keep scheme and host of an address.
-
-    >>> _host_alone("https://user:x@hooks.example.org/services/T0/SECRET?k=1")
-    'https://hooks.example.org/…'
-    """
-    if not url:
-        return url
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.hostname or ''}/…"
-
-
-def _without_password(url: str) -> str:
-    """Take the password out of an address.
-
-    >>> _without_password("postgresql+psycopg://me:secret@db/audit")
-    'postgresql+psycopg://me@db/audit'
-    """
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    host = parts.netloc.rpartition("@")[2]
-    return parts._replace(netloc=f"{parts.username or ''}@{host}").geturl()

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ringfence.connector.list_terms import ListTerms
 from ringfence.connector.progress import Progress
 from ringfence.connector.records import ChainEntry
 from ringfence.connector.store.audit_chain.key_salt import salted_key
@@ -23,7 +25,7 @@ from ringfence.connector.store.queries import pack_rows
 from ringfence.connector.store.queries.pack_rows import Row
 from ringfence.connector.store.queries.period import PeriodRun
 from ringfence.connector.store.queries.records import as_row
-from ringfence.connector.store.worklist.list_counts import list_counts
+from ringfence.connector.store.worklist.list_counts import ListCount, list_counts
 from ringfence.connector.store.worklist.listed_nodes import listed_runs
 from ringfence.connector.store.worklist.marks import KIND as MARKED_NODE
 from ringfence.jobs.auditing.alarms.rules import RECORD
@@ -204,19 +206,28 @@ def write_lists(
     with store.reading() as connection:
         decided = [run for run in listed_runs(connection, project) if run.seq in seqs]
         counts = list_counts(connection, project, decided) if decided else []
-    rows = []
-    for run in decided:
-        for terms in (facts.terms for facts in run.lists):
-            of_list = [it for it in counts if (it.seq, it.name) == (run.seq, terms.name)]
-            known = [it for it in of_list if it.label is not None]
-            wrong = [it for it in known if terms.is_wrong(str(it.label))]
-            listed, of_known, false = (sum(it.nodes for it in of) for of in (of_list, known, wrong))
-            terms_of_list = {"list": terms.name, "class": terms.class_, "clears": terms.is_clear,
-                             "may_be_wrong": terms.may_be_wrong, "per": terms.per}  # fmt: skip
-            counted = {"listed": listed, "known": of_known, "wrong": false}
-            rows.append({"run": run.seq, **terms_of_list, **counted})
+    of_list: dict[tuple[int, str], list[ListCount]] = defaultdict(list)
+    for count in counts:
+        of_list[count.seq, count.name].append(count)
+    rows = [
+        {"run": run.seq, **_counted_list(facts.terms, of_list[run.seq, facts.terms.name])}
+        for run in decided
+        for facts in run.lists
+    ]
     body = {"counted": COUNTED_LISTS, "rows": rows}
     archive.add_text(LISTS, json.dumps(body, indent=1, sort_keys=True) + "\n")
+
+
+def _counted_list(terms: ListTerms, counts: Sequence[ListCount]) -> Row:
+    """What a list of one run promises, and how many nodes it holds."""
+    known = [count for count in counts if count.label is not None]
+    wrong = [count for count in known if terms.is_wrong(str(count.label))]
+    listed, of_known, false = (sum(it.nodes for it in of) for of in (counts, known, wrong))
+    return {
+        "list": terms.name, "class": terms.class_, "clears": terms.is_clear,
+        "may_be_wrong": terms.may_be_wrong, "per": terms.per,
+        "listed": listed, "known": of_known, "wrong": false,
+    }  # fmt: skip
 
 
 def write_marks(

@@ -17,12 +17,17 @@ import argparse
 import base64
 import gzip
 import hashlib
+import io
 import json
 import re
+import struct
 import sys
 import zipfile
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
 
@@ -33,16 +38,53 @@ ListCounts = dict[tuple[int, str], Counter[str | None]]
 UNLISTED = {"SHA256SUMS", "head.json", "head.json.sig", "head.json.tsr", "public_key.pem"}
 MAX_NAMED = 5
 MARKED, MARKS, LISTS = "marked node", "marks.jsonl.gz", "lists.json"
+MANIFEST, PROMOTIONS = "manifest.json", "promotions.json"
+CARDS, MANIFEST_OF_MODEL = "model-cards/", ".manifest.json"
 COUNTS = ("evaluated", "known", "covered", "classes_in_sets")
 SIGNED_FIELDS = ("chain_sha256", "entries", "hmac_head", "project", "public_key", "sums_sha256")
+READABLE_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that packs are made with
+
+REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((FileNotFoundError, KeyError), "it is not in the pack"),
+    ((RecursionError,), "its JSON is nested deeper than that of any pack"),
+    ((NotImplementedError,), "it is compressed in a way that packs are not; unpack it first"),
+    ((RuntimeError,), "it is encrypted"),
+    ((zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, EOFError, struct.error),
+     "its compressed data is damaged or cut off"),
+    ((UnicodeDecodeError,), "it is no text in UTF-8"),
+)  # fmt: skip
+"""Why a file can't be read, by what its readers raise; the first that fits."""
+
+UNREADABLE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, EOFError,
+              OSError, RuntimeError, MemoryError, zlib.error, struct.error,
+              zipfile.BadZipFile)  # fmt: skip
+"""What reading damaged files, and values of another kind than a pack's, may raise."""
+
+
+class UnreadableFile(Exception):
+    """A file that can't be read, as a sentence."""
+
+
+@contextmanager
+def reading(name: str) -> Iterator[None]:
+    """Turn what the readers of a file raise into a sentence that names the file."""
+    try:
+        yield
+    except UNREADABLE as error:
+        reason = next((words for kinds, words in REASONS if isinstance(error, kinds)), str(error))
+        raise UnreadableFile(f"{name} can't be read: {reason}.") from None
 
 
 class Pack:
-    """The files of a pack: a zip archive, or the folder that it was unpacked to."""
+    """The files of a pack: a zip archive, or the folder that it was unpacked to.
+
+    `compared` are the names of the files whose content a check asked for.
+    """
 
     def __init__(self, path: str) -> None:
-        self.path = Path(path)
-        self.archive = None if self.path.is_dir() else zipfile.ZipFile(self.path)
+        self.path, self.compared = Path(path), set[str]()
+        with reading(path):
+            self.archive = None if self.path.is_dir() else zipfile.ZipFile(self.path)
 
     def names(self) -> list[str]:
         """Return the names of all files; one that an archive has twice is named twice."""
@@ -53,19 +95,50 @@ class Pack:
 
     def open(self, name: str) -> IO[bytes]:
         """Open a file for reading."""
-        return (self.path / name).open("rb") if self.archive is None else self.archive.open(name)
+        if self.archive is None:
+            return (self.path / name).open("rb")
+        if self.archive.getinfo(name).compress_type not in READABLE_COMPRESSIONS:
+            raise NotImplementedError(name)
+        return self.archive.open(name)
 
     def read(self, name: str) -> bytes:
         """Return a small file whole."""
-        with self.open(name) as file:
+        self.compared.add(name)
+        with reading(name), self.open(name) as file:
             return file.read()
+
+    def read_json(self, name: str) -> Any:
+        """Return the value of a small JSON file."""
+        text = self.read(name)
+        with reading(name):
+            return json.loads(text)
 
     def lines(self, name: str) -> Iterator[Row]:
         """Yield the JSON objects of a file with one in each line, gzipped or not."""
-        with self.open(name) as file:
+        self.compared.add(name)
+        with reading(name), self.open(name) as file:
             text: Iterable[bytes] = gzip.GzipFile(fileobj=file) if name.endswith(".gz") else file
-            for line in text:
-                yield json.loads(line)
+            for n, line in enumerate(text, start=1):
+                yield read_object(line, f"line {n}")
+
+    def hash(self, name: str) -> str:
+        """Return the SHA-256 of a file, read in pieces."""
+        digest = hashlib.sha256()
+        with reading(name), self.open(name) as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
+        return digest.hexdigest()
+
+
+def read_object(text: str | bytes, where: str) -> Row:
+    """Return the JSON object that a text is; `ValueError` says where there is none."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{where} is no JSON ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is no JSON object")
+    return value
 
 
 class Report:
@@ -112,14 +185,14 @@ def row_hash(row: Sequence[Any]) -> bytes:
     return hashlib.sha256(canonical(row).encode("utf-8", "surrogatepass")).digest()
 
 
-def check_sums(pack: Pack, report: Report) -> None:
-    """Compare every file with SHA256SUMS."""
+def check_sums(pack: Pack, report: Report) -> dict[str, str]:
+    """Compare every file with SHA256SUMS; return what it lists."""
     names, before = pack.names(), len(report.problems)
     for name, count in Counter(names).items():
         if count > 1:
             report.find(f"The archive has {count} files of the name {name}.")
     sums: dict[str, str] = {}
-    for line in pack.read("SHA256SUMS").decode().splitlines():
+    for line in pack.read("SHA256SUMS").decode(errors="replace").splitlines():
         digest, _, name = line.partition("  ")
         sums[name] = digest
     for name in sorted(set(sums) - set(names)):
@@ -127,19 +200,14 @@ def check_sums(pack: Pack, report: Report) -> None:
     for name in sorted(set(names) - set(sums) - UNLISTED):
         report.find(f"{name} is in the pack, but not listed in SHA256SUMS.")
     for name in sorted(set(sums) & set(names)):
-        if hash_file(pack, name) != sums[name]:
-            report.find(f"{name} is not the file that SHA256SUMS lists: it was changed.")
+        try:
+            if pack.hash(name) != sums[name]:
+                report.find(f"{name} is not the file that SHA256SUMS lists: it was changed.")
+        except UnreadableFile as error:
+            report.find(str(error))
     if len(report.problems) == before:
         report.see(f"All {len(sums)} files have the SHA-256 that SHA256SUMS lists.")
-
-
-def hash_file(pack: Pack, name: str) -> str:
-    """Return the SHA-256 of a file, read in pieces."""
-    digest = hashlib.sha256()
-    with pack.open(name) as file:
-        while piece := file.read(1 << 20):
-            digest.update(piece)
-    return digest.hexdigest()
+    return sums
 
 
 class Chain:
@@ -149,6 +217,7 @@ class Chain:
         self.entries, self.hmac, self.keyless, self.withheld = 0, "", "", 0
         self.project: str | None = None
         self.by_kind: dict[str, list[Row]] = defaultdict(list)
+        self.activations: list[Row] = []
 
     def add(self, entry: Row, report: Report) -> None:
         """Follow the chain by one entry."""
@@ -162,7 +231,7 @@ class Chain:
             digest = entry["body_sha256"]
         else:
             digest = sha256(body)
-            self.read_body(n, json.loads(body), report)
+            self.read_body(n, read_object(body, f"the body of entry {n}"), report)
         text = f"{self.keyless}\n{entry['prev']}\n{digest}\n{entry['hash']}"
         self.entries, self.hmac, self.keyless = n, entry["hash"], sha256(text)
 
@@ -173,8 +242,27 @@ class Chain:
         self.project = facts.get("project")
         if facts.get("chain_sha256") not in (None, self.keyless):
             report.find(f"Chain: what entry {n} says of all entries before it is not so.")
-        if facts.get("kind") in ("decided", "classes", "grouped", "removed", MARKED):
+        if facts.get("kind") in ("decided", "classes", "grouped", "removed", "trained", MARKED):
             self.by_kind[facts["kind"]].append(facts)
+        self.read_activation(facts)
+
+    def read_activation(self, facts: Row) -> None:
+        """Keep what an entry says of a version that was taken into use.
+
+        In older versions every training took its model into use; their entries say no state.
+        """
+        if "activation" in facts:
+            self.activations.append(facts["activation"])
+        elif facts.get("kind") == "trained" and "state" not in facts:
+            was = self.activations[-1]["version"] if self.activations else None
+            row = {"n": len(self.activations) + 1, "version": facts["version"], "was": was}
+            known = {"at_ns": facts["trained_ns"]} if "trained_ns" in facts else {}
+            self.activations.append({**row, **known, "how": "migrated"})
+
+    def salts(self) -> set[str]:
+        """Return the names of the salts that digests of entries were made with."""
+        return {facts["salted"]["salt"] for kind in self.by_kind.values() for facts in kind
+                if "salted" in facts}  # fmt: skip
 
 
 def check_chain(pack: Pack, report: Report) -> Chain:
@@ -193,6 +281,131 @@ def check_chain(pack: Pack, report: Report) -> Chain:
             "hashes are part of the chain."
         )
     return chain
+
+
+def check_manifest(
+    pack: Pack, chain: Chain, sums: dict[str, str], runs: dict[int, Row], report: Report
+) -> None:
+    """Compare what manifest.json says of the pack with what is in it: chain, runs, files."""
+    manifest, before = pack.read_json(MANIFEST), len(report.problems)
+    ends = {"entries": chain.entries, "hash": chain.hmac or None,
+            "chain_sha256": chain.keyless or None}  # fmt: skip
+    for name, value in ends.items():
+        said = manifest["chain"][name]
+        if said != value:
+            report.find(
+                f"Manifest: {name} of the chain's end is {said}, in chain.jsonl it is {value}: the "
+                "chain was cut off or added to."
+            )
+    if manifest["project"] != chain.project:
+        report.find(f"Manifest: project {manifest['project']}, the chain has {chain.project}.")
+    if manifest["runs"] != sorted(runs):
+        report.find(
+            f"Manifest: it lists {len(manifest['runs'])} runs ({shorten(manifest['runs'])}), in "
+            f"the period the chain has {len(runs)} ({shorten(sorted(runs))})."
+        )
+    salts = chain.salts()
+    if manifest["keys"] == "salted" and salts and manifest["salt"] not in salts:
+        report.find("Manifest: its salt is not the one that the chain's digests were made with.")
+    listed = {name: digest for name, digest in sums.items() if name != MANIFEST}
+    said = manifest["files"]
+    for name in sorted({*said, *listed}):
+        if said.get(name) != listed.get(name):
+            report.find(f"Manifest: {name} is not the file, or not of the SHA-256, that it lists.")
+    if len(report.problems) == before:
+        report.see(
+            f"manifest.json has the end of the chain (entry {chain.entries:,}), the {len(runs):,} "
+            f"runs and the {len(said):,} files that are here."
+        )
+
+
+def shorten(values: Sequence[Any]) -> str:
+    """Return the first of some values in words."""
+    return ", ".join(map(str, values[:MAX_NAMED])) + (" …" if len(values) > MAX_NAMED else "")
+
+
+def check_promotions(pack: Pack, chain: Chain, report: Report) -> None:
+    """Compare which model version was in use when, by whom and why, with the chain."""
+    said = {row["n"]: row for row in pack.read_json(PROMOTIONS)}
+    sealed, before = {row["n"]: row for row in chain.activations}, len(report.problems)
+    for n in sorted({*said, *sealed}):
+        if n not in said or n not in sealed:
+            where = f"not in {PROMOTIONS}" if n not in said else "not in the chain"
+            report.find(f"Change {n} of the version in use is {where}.")
+            continue
+        row = {**said[n], **sealed[n]}
+        at = datetime.fromtimestamp(row["at_ns"] // 10**9, UTC).strftime("%Y-%m-%d %H:%M:%SZ")
+        expected = {**sealed[n], "at": at, "words": name_reason(row["reason"], row["actor"])}
+        changed = [name for name, value in expected.items() if said[n].get(name) != value]
+        if changed:
+            report.find(
+                f"Change {n} of the version in use: {', '.join(sorted(changed))} is not what the "
+                "chain sealed."
+            )
+    if len(report.problems) == before:
+        report.see(
+            f"{len(said):,} changes of the version in use are those that the chain sealed, with "
+            "who made them and why."
+        )
+
+
+def name_reason(reason: str, actor: str) -> str:
+    """Return why a version was taken into use, and by whom, as promotions.json says it."""
+    try:
+        who = json.loads(actor)
+    except ValueError:
+        who = actor
+    if not who:
+        return reason
+    if not isinstance(who, dict):
+        return f"{reason} (by {who})"
+    user = f"{who['user']}, " if who.get("user") else ""
+    return f"{reason} (by {user}{who.get('host', '')}, ringfence {who.get('verb', '')})"
+
+
+def check_cards(pack: Pack, chain: Chain, report: Report) -> None:
+    """Compare the manifest in each model's card with the one that its training sealed."""
+    names, before, untied = set(pack.names()), len(report.problems), 0
+    trained = {facts["version"]: facts["manifest_sha256"] for facts in chain.by_kind["trained"]}
+    cards = {f"{CARDS}{version}.json": version for version in trained}
+    for name in sorted(names):
+        if name.startswith(CARDS) and name.endswith(".json") and name not in cards and (
+            name.removesuffix(MANIFEST_OF_MODEL) + ".json" not in cards
+        ):  # fmt: skip
+            report.find(f"{name} is about a model that the chain has not.")
+    for name, version in sorted(cards.items()):
+        if name not in names:
+            report.find(f"Model {version} was trained, but its card {name} is not in the pack.")
+            continue
+        card, text = pack.read_json(name), f"{CARDS}{version}{MANIFEST_OF_MODEL}"
+        if text not in names:
+            untied += 1  # a pack of an older version
+        elif sha256(pack.read(text)) != trained[version]:
+            report.find(f"{text} is not the manifest that the training of {version} sealed.")
+        elif card["manifest"] != pack.read_json(text) or card["version"] != version:
+            report.find(f"{name} has another manifest than the training of {version} sealed.")
+    if len(report.problems) == before and len(cards) > untied:
+        report.see(
+            f"The manifests of {len(cards) - untied:,} model versions (data, classes, network, "
+            "promise, metrics of the training) are those that the chain sealed."
+        )
+    if untied:
+        report.skip(f"Manifests of {untied:,} models: an older version packed no text of them.")
+
+
+def name_uncompared(pack: Pack, report: Report) -> None:
+    """Name the files that were compared with SHA256SUMS and with nothing else."""
+    rest = sorted(set(pack.names()) - pack.compared - UNLISTED)
+    folders = Counter(f"{name.partition('/')[0]}/" if "/" in name else name for name in rest)
+    listed = ", ".join(
+        name if count == 1 and not name.endswith("/") else f"{count} in {name}"
+        for name, count in sorted(folders.items())
+    )
+    if rest:
+        report.skip(
+            f"The content of {len(rest)} files, of which only the SHA-256 was compared: {listed}. "
+            "Of a model's card only its manifest was: not what happened since."
+        )
 
 
 def in_period(manifest: Row, at_ns: int) -> bool:
@@ -415,10 +628,9 @@ def check_runs(
             "sealed, and no run is missing."
         )
     if untied:
-        listed = ", ".join(map(str, untied[:MAX_NAMED])) + (" …" if len(untied) > MAX_NAMED else "")
         report.skip(
-            f"Predictions of {len(untied):,} runs ({listed}): with salted keys they can be "
-            "compared neither where an older version decided nor where details were removed."
+            f"Predictions of {len(untied):,} runs ({shorten(untied)}): with salted keys they can "
+            "be compared neither where an older version decided nor where details were removed."
         )
     return counts
 
@@ -448,7 +660,7 @@ def check_lists(pack: Pack, counts: ListCounts, runs: dict[int, Row], report: Re
     """Compare what each list holds, and how much of it is wrong, with what the pack says."""
     if LISTS not in pack.names():
         return  # a pack of an older version
-    said = {(row["run"], row["list"]): row for row in json.loads(pack.read(LISTS))["rows"]}
+    said = {(row["run"], row["list"]): row for row in pack.read_json(LISTS)["rows"]}
     before, totals = len(report.problems), Counter[tuple[str, str]]()
     for seq, facts in sorted(runs.items()):
         sealed = facts["run"].get("lists") or []
@@ -489,7 +701,7 @@ def check_lists(pack: Pack, counts: ListCounts, runs: dict[int, Row], report: Re
 def check_coverage(pack: Pack, counts: Counts, report: Report) -> None:
     """Compare coverage as it was counted here with what the pack says."""
     said: Counts = {}
-    for row in json.loads(pack.read("coverage.json"))["rows"]:
+    for row in pack.read_json("coverage.json")["rows"]:
         key = (row["slice"], row["name"], row["model"], row["alpha"])
         said[key] = [row[name] for name in COUNTS]
     before = len(report.problems)
@@ -567,11 +779,14 @@ def check_signature(pack: Pack, chain: Chain, public_key: str | None, report: Re
     """Compare the signed head with chain and sums, and the signature with the public key."""
     names = pack.names()
     if "head.json" not in names:
-        sentence = "The pack is not signed: nothing ties it to a public key."
+        sentence = (
+            "The pack is not signed: nothing ties it to a public key, and nothing tells that its "
+            "newest entries were cut off if manifest.json was edited with them."
+        )
         (report.find if public_key else report.skip)(sentence)
         return
     text = pack.read("head.json")
-    signed = json.loads(text)
+    signed = pack.read_json("head.json")
     actual = {
         "chain_sha256": chain.keyless,
         "entries": chain.entries,
@@ -583,10 +798,10 @@ def check_signature(pack: Pack, chain: Chain, public_key: str | None, report: Re
     for name, value in actual.items():
         if signed.get(name) != value:
             report.find(f"The signed head was made over another pack: {name} differs.")
-    given = signed["public_key"] if public_key is None else read_public_key(public_key)
+    given = signed["public_key"] if public_key is None else public_key
     if signed["public_key"] != given:
         report.find("The pack was signed with another key than the one that was given.")
-    if read_public_key(pack.read("public_key.pem").decode()) != signed["public_key"]:
+    if parse_public_key(pack.read("public_key.pem").decode()) != signed["public_key"]:
         report.find("public_key.pem is not the key that head.json names.")
     verify_signature(text, pack.read("head.json.sig"), signed["public_key"], report)
     if public_key is None:
@@ -618,14 +833,23 @@ def verify_signature(text: bytes, signature: bytes, public_key: str, report: Rep
         )
 
 
-def read_public_key(text: str) -> str:
+def read_public_key(given: str) -> str:
     """Return a public key as hex: from hex, from PEM, or from a file that holds one of them."""
+    try:
+        return parse_public_key(given)
+    except ValueError:
+        with reading(given):
+            return parse_public_key(Path(given).read_text(encoding="ascii"))
+
+
+def parse_public_key(text: str) -> str:
+    """Return the public key, as hex, that a text holds as hex or PEM."""
     if re.fullmatch(r"[0-9a-fA-F]{64}", text.strip()):
         return text.strip().lower()
-    if "BEGIN PUBLIC KEY" in text:
-        lines = [line for line in text.splitlines() if line and "-----" not in line]
-        return base64.b64decode("".join(lines))[-32:].hex()
-    return read_public_key(Path(text).read_text(encoding="ascii"))
+    if "BEGIN PUBLIC KEY" not in text:
+        raise ValueError("it holds no public key, as hex or PEM")
+    lines = [line for line in text.splitlines() if line and "-----" not in line]
+    return base64.b64decode("".join(lines))[-32:].hex()
 
 
 def check_time_stamp(pack: Pack, report: Report) -> None:
@@ -638,60 +862,84 @@ def check_time_stamp(pack: Pack, report: Report) -> None:
         )
 
 
-def check_salt(manifest: Row, chain: Chain, salt_file: str, report: Report) -> None:
+def check_salt(manifest: Row, chain: Chain, salt: bytes, report: Report) -> None:
     """Compare a salt that was handed over with the one of the chain's digests."""
-    salt = Path(salt_file).read_bytes().strip()
-    name = sha256(b"ringfence key salt\n" + salt)
-    used = {facts["salted"]["salt"] for kind in chain.by_kind.values() for facts in kind
-            if "salted" in facts}  # fmt: skip
+    name = sha256(b"ringfence key salt\n" + salt.strip())
     if manifest["keys"] != "salted":
         report.skip("The salt: this pack has plain keys.")
-    elif used != {name}:
+    elif chain.salts() != {name}:
         report.find("The salt is not the one that the chain's digests were made with.")
     else:
         report.see("The salt is that of the chain; a node's name is SHA-256(salt + its key).")
 
 
 def check_pack(
-    pack: Pack, public_key: str | None = None, salt: str | None = None
+    pack: Pack, public_key: str | None = None, salt: bytes | None = None
 ) -> tuple[Report, Chain]:
-    """Make all checks; return the report and the chain."""
-    report, chain = Report(), Chain()
-    manifest = json.loads(pack.read("manifest.json"))
-    state: dict[str, Any] = {}
+    """Make all checks; return the report and the chain. `public_key` is in hex."""
+    report = Report()
+    text = pack.read(MANIFEST)
+    with reading(MANIFEST):
+        manifest = read_object(text, "its text")
+    sums: dict[str, str] = {}
+    chain, runs, followed = Chain(), dict[int, Row](), False
 
-    def counted() -> None:
-        chain_, runs = state["chain"], state["runs"]
-        labels = read_labels(pack, chain_, manifest, runs, report)
-        groups = read_groups(pack, chain_, manifest, runs, report)
-        counts = check_runs(pack, chain_, manifest, runs, (labels, groups), report)
-        check_coverage(pack, counts, report)
-        check_marks(pack, chain_, manifest, report)
-
-    def chained() -> None:
-        state["chain"] = check_chain(pack, report)
-        state["runs"] = {
+    def follow() -> None:
+        nonlocal chain, runs, followed
+        chain = check_chain(pack, report)
+        runs = {
             facts["run"]["seq"]: facts
-            for facts in state["chain"].by_kind["decided"]
+            for facts in chain.by_kind["decided"]
             if in_period(manifest, facts["run"]["decided_ns"])
         }
+        followed = True
 
-    checks: dict[str, Callable[[], None]] = {
-        "SHA256SUMS": lambda: check_sums(pack, report),
-        "the chain": chained,
-        "predictions, classes and coverage": counted,
-        "the signature": lambda: check_signature(pack, state["chain"], public_key, report),
-        "the time stamp": lambda: check_time_stamp(pack, report),
+    def count() -> None:
+        labels = read_labels(pack, chain, manifest, runs, report)
+        groups = read_groups(pack, chain, manifest, runs, report)
+        counts = check_runs(pack, chain, manifest, runs, (labels, groups), report)
+        check_coverage(pack, counts, report)
+        check_marks(pack, chain, manifest, report)
+
+    attempt("SHA256SUMS", lambda: sums.update(check_sums(pack, report)), report)
+    attempt("The chain", follow, report)
+    of_chain: dict[str, Callable[[], None]] = {
+        "The manifest": lambda: check_manifest(pack, chain, sums, runs, report),
+        "Predictions, classes and coverage": count,
+        "The versions in use": lambda: check_promotions(pack, chain, report),
+        "The models' cards": lambda: check_cards(pack, chain, report),
+        "The signature": lambda: check_signature(pack, chain, public_key, report),
     }
     if salt is not None:
-        checks["the salt"] = lambda: check_salt(manifest, state["chain"], salt, report)
-    for subject, check in checks.items():
-        try:
-            check()
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError, EOFError, OSError,
-                zipfile.BadZipFile) as error:  # fmt: skip
-            report.find(f"{subject} can't be read: {type(error).__name__} {error}")
-    return report, state.get("chain", chain)
+        of_chain["The salt"] = lambda: check_salt(manifest, chain, salt, report)
+    for subject, check in of_chain.items():
+        if followed:
+            attempt(subject, check, report)
+        else:
+            report.skip(f"{subject}: the chain, with which it is compared, can't be read.")
+    check_time_stamp(pack, report)
+    name_uncompared(pack, report)
+    return report, chain
+
+
+def attempt(subject: str, check: Callable[[], None], report: Report) -> None:
+    """Make a check; what can't be read is a sentence of the report."""
+    try:
+        check()
+    except UnreadableFile as error:
+        report.find(str(error))
+    except UNREADABLE as error:
+        report.find(
+            f"{subject}: a value is missing or is not what a pack has there "
+            f"({type(error).__name__}: {error})."
+        )
+
+
+def as_line(sentence: str) -> str:
+    """Return a sentence as one line without control characters: it may quote a forger's text."""
+    return "".join(
+        sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in sentence
+    )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -702,11 +950,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--salt", help="the file with the salt, of a pack with salted keys")
     parser.add_argument("--json", action="store_true", help="print JSON")
     asked = parser.parse_args(arguments)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a terminal may not have every sign
     try:
-        pack = Pack(asked.pack)
-        report, chain = check_pack(pack, asked.public_key, asked.salt)
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        print(f"{asked.pack} is no audit pack that can be read: {error}", file=sys.stderr)
+        public_key = None if asked.public_key is None else read_public_key(asked.public_key)
+        with reading(asked.salt or ""):
+            salt = None if asked.salt is None else Path(asked.salt).read_bytes()
+    except UnreadableFile as error:
+        print(as_line(str(error)), file=sys.stderr)
+        return 2
+    try:
+        report, chain = check_pack(Pack(asked.pack), public_key, salt)
+    except UnreadableFile as error:
+        print(as_line(f"{asked.pack} is no audit pack: {error}"), file=sys.stderr)
         return 2
     head = f"entry {chain.entries} of the audit chain, keyless hash {chain.keyless}"
     if asked.json:
@@ -714,12 +970,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 "unchecked": report.unchecked, "head": head}  # fmt: skip
         print(json.dumps(body, indent=1))
     else:
-        for sentence in report.seen:
-            print(f"fits:        {sentence}")
-        for sentence in report.unchecked:
-            print(f"not checked: {sentence}")
-        for sentence in report.problems:
-            print(f"DOES NOT FIT: {sentence}")
+        for label, sentences in (
+            ("fits:        ", report.seen),
+            ("not checked: ", report.unchecked),
+            ("DOES NOT FIT: ", report.problems),
+        ):
+            for sentence in sentences:
+                print(label + as_line(sentence))
         verdict = "Something does not fit." if report.problems else "Everything checked fits."
         print(f"{verdict} The pack ends with {head}.")
     return 1 if report.problems else 0

@@ -11,8 +11,10 @@ from sqlalchemy import text
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.records import KnownClass
 from ringfence.connector.store import chain, labels
+from ringfence.connector.store.worklist import list_counts
 from ringfence.jobs.auditing.alarms.rules import RECORD, Finding
 from ringfence.jobs.auditing.alarms.state import raise_alarm
+from ringfence.jobs.report import pack_rows as report_rows
 from ringfence.jobs.report.pack import PackRequest, run_pack
 from ringfence.jobs.report.verify_pack import Pack, check_pack
 from tests.jobs.integrity.sample_record import (
@@ -25,7 +27,7 @@ from tests.jobs.integrity.sample_record import (
     writing,
 )
 from tests.jobs.integrity.test_later_tables import later_record
-from tests.jobs.report.packs import read_lines, read_pack, write_edited
+from tests.jobs.report.packs import make_record, read_lines, read_pack, write_edited
 
 
 def at_store(store, settings):
@@ -151,6 +153,30 @@ def notice_class_again(writer):
     (evaluated,) = labels.predictions_of(writer.store, "p", ["s:account 1-3"])
     checked = labels.check_label(evaluated, KnownClass("retail"), PLAN.classes)
     labels.record_labels(writer, [checked])
+
+
+class CountsOnce(list):
+    """Counts of lists that may be walked through once."""
+
+    walks = 0
+
+    def __iter__(self):
+        self.walks += 1
+        return super().__iter__()
+
+
+def test_counts_of_lists_are_walked_through_once_however_many_runs_there_are(tmp_path, monkeypatch):
+    walked = []
+
+    def count(*arguments, **options):
+        walked.append(CountsOnce(list_counts.list_counts(*arguments, **options)))
+        return walked[-1]
+
+    monkeypatch.setattr(report_rows, "list_counts", count)
+    run_pack(make_record(tmp_path), tmp_path / "a.zip")
+    rows = json.loads(read_pack(tmp_path / "a.zip")["lists.json"])["rows"]
+    assert len({row["run"] for row in rows}) > 1
+    assert [counts.walks for counts in walked] == [1]
 
 
 def test_parquet_has_the_same_predictions(request, tmp_path):

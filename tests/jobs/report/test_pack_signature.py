@@ -109,7 +109,7 @@ def test_without_cryptography_openssl_checks_the_signature_by_the_printed_comman
 
 
 def _rewritten_chain(files):
-    """Someone without the keys changes an entry and every keyless hash after it."""
+    """Someone without the keys changes an entry, every keyless hash after it, and the manifest."""
     import hashlib
 
     rows, keyless = read_lines(files, "chain.jsonl"), ""
@@ -123,7 +123,9 @@ def _rewritten_chain(files):
         digest = hashlib.sha256(row["body"].encode()).hexdigest()
         text = f"{keyless}\n{row['prev']}\n{digest}\n{row['hash']}"
         keyless = hashlib.sha256(text.encode()).hexdigest()
-    return with_lines(files, "chain.jsonl", rows)
+    manifest = json.loads(files["manifest.json"])
+    manifest["chain"]["chain_sha256"] = keyless
+    return with_lines(files, "chain.jsonl", rows) | {"manifest.json": json.dumps(manifest).encode()}
 
 
 def test_a_chain_that_was_rewritten_whole_is_named_by_the_signature_alone(packed):
@@ -143,7 +145,7 @@ def test_a_forger_who_signs_with_a_key_of_their_own_is_named_by_the_given_key(se
     from ringfence.connector.store.audit_chain.signature import as_pem
 
     files, thief = read_pack(packed), SigningKey(b"\x07" * 32)
-    files["promotions.json"] = b"[]"
+    files["report.html"] = b"all is well"
     forged = write_edited(files, packed.with_name("forged.zip"))
     files = read_pack(forged)
     head = json.loads(files["head.json"]) | {

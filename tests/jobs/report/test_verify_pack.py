@@ -1,6 +1,8 @@
 """`verify_pack.py` in a Python without ringfence: healthy packs fit, edited ones are named."""
 
+import hashlib
 import json
+import zipfile
 
 import pytest
 
@@ -76,11 +78,11 @@ def test_the_pack_can_be_checked_unpacked_too(packed, script, tmp_path):
         file.parent.mkdir(exist_ok=True)
         file.write_bytes(content)
     assert check(tmp_path, script=script).returncode == 0
-    (tmp_path / "promotions.json").write_text("[]")
+    (tmp_path / "report.html").write_text("all is well")
     done = check(tmp_path, "--json", script=script)
     assert done.returncode == 1
     assert json.loads(done.stdout)["problems"] == [
-        "promotions.json is not the file that SHA256SUMS lists: it was changed."
+        "report.html is not the file that SHA256SUMS lists: it was changed."
     ]
 
 
@@ -213,7 +215,67 @@ def _promised_more(files):
     return files | {"lists.json": json.dumps(body).encode()}
 
 
+def _chain_cut_at_its_end(files):
+    return with_lines(files, "chain.jsonl", read_lines(files, "chain.jsonl")[:-1])
+
+
+def _in_manifest(**values):
+    def change(files):
+        manifest = json.loads(files["manifest.json"]) | values
+        return files | {"manifest.json": json.dumps(manifest).encode()}
+
+    return change
+
+
+def _promoted_by_somebody_else(files):
+    rows = json.loads(files["promotions.json"])
+    rows[0]["actor"] = rows[0]["actor"].replace('"user":', '"user":"otto","was":')
+    return files | {"promotions.json": json.dumps(rows).encode()}
+
+
+def _other_words(files):
+    rows = json.loads(files["promotions.json"])
+    rows[0]["words"] = "because it was better"
+    return files | {"promotions.json": json.dumps(rows).encode()}
+
+
+def _promotion_more(files):
+    rows = json.loads(files["promotions.json"])
+    rows.append(rows[0] | {"n": 2, "version": "sample-0"})
+    return files | {"promotions.json": json.dumps(rows).encode()}
+
+
+def _better_card(files):
+    card = json.loads(files["model-cards/sample-1.json"])
+    card["manifest"]["counts"]["train"] = 5_000
+    return files | {"model-cards/sample-1.json": json.dumps(card).encode()}
+
+
+def _better_card_and_manifest(files):
+    files = _better_card(files)
+    manifest = json.loads(files["model-cards/sample-1.json"])["manifest"]
+    return files | {"model-cards/sample-1.manifest.json": json.dumps(manifest).encode()}
+
+
+def _no_card(files):
+    return {name: content for name, content in files.items() if "model-cards/sample-1" not in name}
+
+
+def _card_of_nobody(files):
+    return files | {"model-cards/sample-9.json": files["model-cards/sample-1.json"]}
+
+
 EDITS = {
+    "the end of the chain": (_chain_cut_at_its_end, "Manifest: entries of the chain's end is"),
+    "the runs of the manifest": (_in_manifest(runs=[2, 3]), "Manifest: it lists 2 runs (2, 3)"),
+    "the project of the manifest": (_in_manifest(project="other"), "Manifest: project other"),
+    "who took a version into use": (_promoted_by_somebody_else, "in use: actor"),
+    "why, in words": (_other_words, "in use: words is not what the chain sealed"),
+    "a promotion more": (_promotion_more, "Change 2 of the version in use is not in the chain"),
+    "a card": (_better_card, "has another manifest than the training of sample-1 sealed"),
+    "a card and its manifest": (_better_card_and_manifest, "is not the manifest that the training"),
+    "a card less": (_no_card, "Model sample-1 was trained, but its card"),
+    "a card more": (_card_of_nobody, "sample-9.json is about a model that the chain has not"),
     "a list's wrong nodes": (_better_list, "wrong is"),
     "a list that no run decided": (_list_of_nobody, "the run decided no such list"),
     "a list left out": (_list_left_out, "not in lists.json"),
@@ -250,6 +312,35 @@ def test_an_edited_pack_is_named_although_its_hashes_were_made_again(
     assert any(words in line for line in done.stdout.splitlines() if "DOES NOT FIT" in line), (
         done.stdout
     )
+
+
+def test_a_file_that_the_manifest_lists_otherwise_is_named(packed, script, tmp_path):
+    """`write_edited` puts the manifest right; here the sums alone are."""
+    files = read_pack(packed)
+    manifest = json.loads(files["manifest.json"])
+    del manifest["files"]["coverage.json"]
+    manifest["files"]["lists.json"] = "0" * 64
+    content = json.dumps(manifest).encode()
+    sums = files["SHA256SUMS"].decode().splitlines()
+    sums = [line for line in sums if not line.endswith("  manifest.json")]
+    sums.append(f"{hashlib.sha256(content).hexdigest()}  manifest.json")
+    files |= {"manifest.json": content, "SHA256SUMS": "\n".join(sums).encode()}
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
+        for name, body in files.items():
+            archive.writestr(name, body)
+    done = json.loads(check(tmp_path / "a.zip", "--json", script=script).stdout)
+    assert [words.split(" is not")[0] for words in done["problems"]] == [
+        "Manifest: coverage.json", "Manifest: lists.json",
+    ]  # fmt: skip
+
+
+def test_what_its_sum_alone_covers_is_said(packed, script):
+    done = json.loads(check(packed, "--json", script=script).stdout)
+    (said,) = (words for words in done["unchecked"] if words.startswith("The content of"))
+    for name in ("report.html", "configuration.json", "in tables/", "in model-cards/"):
+        assert name in said, said
+    for name in ("promotions.json", "coverage.json", "predictions.jsonl.gz", "chain.jsonl"):
+        assert name not in said, said
 
 
 def test_a_pack_with_salted_keys_names_no_node_and_its_salt_is_apart(settings, script, tmp_path):
