@@ -1,13 +1,16 @@
 """A time stamp of RFC 3161: an authority's word that a text existed at a time.
 
-The request is made by `openssl ts` and sent by HTTP; the authority sees a SHA-256, no text. The
-answer is checked by whoever holds the authority's certificate:
+The request is made by `openssl ts` and sent by HTTP; the authority sees a SHA-256, no text. Whether
+the answer is about that SHA-256 is compared here; the signature in it is checked by whoever holds
+the authority's certificate:
 
     openssl ts -verify -data head.json -in head.json.tsr -CAfile authority.pem
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -21,6 +24,8 @@ TIMEOUT_SECONDS = 30.0
 MAX_REPLY_BYTES = 1 << 20
 QUERY_TYPE = "application/timestamp-query"
 GRANTED = ("Status: Granted.", "Status: Granted with modifications.")
+HASH_LINE = "Hash Algorithm: sha256"
+DATA_LINE = re.compile(r"^ +[0-9a-f]{4} - ((?:[0-9a-f]{2}[ -]){1,16})", re.MULTILINE)
 
 
 def fetch_time_stamp(authority: str, text: bytes) -> bytes:
@@ -45,7 +50,25 @@ def fetch_time_stamp(authority: str, text: bytes) -> bytes:
             needed="a granted time stamp",
             next_step="try again, or ask another authority",
         )
+    if HASH_LINE not in shown or message_data(shown) != hashlib.sha256(text).digest():
+        raise ServerError(
+            found=f"the time stamp of {authority} is about another message: its message data is "
+            f"{message_data(shown).hex() or 'missing'}",
+            needed="a time stamp of the SHA-256 that was sent",
+            next_step="try again, or ask another authority",
+        )
     return answer
+
+
+def message_data(shown: str) -> bytes:
+    """Return the hash that a time stamp is about, from what `openssl ts -reply -text` prints.
+
+    >>> shown = "Message data:\\n    0000 - 01 ab-ff   ...\\n    0003 - 07   .\\n"
+    >>> message_data(shown + "Serial number: 0x01")
+    b'\\x01\\xab\\xff\\x07'
+    """
+    block = shown.partition("Message data:\n")[2].partition("Serial number:")[0]
+    return bytes.fromhex("".join(DATA_LINE.findall(block)).replace("-", " "))
 
 
 def require_openssl() -> str:

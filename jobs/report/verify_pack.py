@@ -42,6 +42,13 @@ MANIFEST, PROMOTIONS = "manifest.json", "promotions.json"
 CARDS, MANIFEST_OF_MODEL = "model-cards/", ".manifest.json"
 COUNTS = ("evaluated", "known", "covered", "classes_in_sets")
 SIGNED_FIELDS = ("chain_sha256", "entries", "hmac_head", "project", "public_key", "sums_sha256")
+SHA256_ID = "0609608648016503040201"  # the object identifier 2.16.840.1.101.3.4.2.1 in DER
+IMPRINTS = (
+    bytes.fromhex(f"3031300d{SHA256_ID}05000420"),
+    bytes.fromhex(f"302f300b{SHA256_ID}0420"),
+)
+"""What stands before the hash of a time stamp's message (RFC 3161), with and without parameters."""
+
 READABLE_COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # those that packs are made with
 
 REASONS: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
@@ -853,13 +860,19 @@ def parse_public_key(text: str) -> str:
 
 
 def check_time_stamp(pack: Pack, report: Report) -> None:
-    """Say how the time stamp is checked: by openssl, with the certificate of the authority."""
-    if "head.json.tsr" in pack.names():
-        report.skip(
-            "The time stamp: in the unpacked folder, with the certificate of the authority: "
-            "openssl ts -verify -data head.json -in head.json.tsr -CAfile authority.pem; the time: "
-            "openssl ts -reply -in head.json.tsr -text"
-        )
+    """Compare the hash in the time stamp; say how openssl checks the authority's signature."""
+    if "head.json.tsr" not in pack.names():
+        return
+    digest, stamp = hashlib.sha256(pack.read("head.json")).digest(), pack.read("head.json.tsr")
+    if any(imprint + digest in stamp for imprint in IMPRINTS):
+        report.see("The time stamp is about the SHA-256 of head.json.")
+    else:
+        report.find("The time stamp is not about head.json: it has not its SHA-256.")
+    report.skip(
+        "The signature of the time stamp: in the unpacked folder, with the certificate of the "
+        "authority: openssl ts -verify -data head.json -in head.json.tsr -CAfile authority.pem; "
+        "the time: openssl ts -reply -in head.json.tsr -text"
+    )
 
 
 def check_salt(manifest: Row, chain: Chain, salt: bytes, report: Report) -> None:
@@ -917,7 +930,7 @@ def check_pack(
             attempt(subject, check, report)
         else:
             report.skip(f"{subject}: the chain, with which it is compared, can't be read.")
-    check_time_stamp(pack, report)
+    attempt("The time stamp", lambda: check_time_stamp(pack, report), report)
     name_uncompared(pack, report)
     return report, chain
 

@@ -24,6 +24,7 @@ from ringfence.connector.store.lease import acquire, release
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.project.signing_keys import read_public_key, signing_keys
 from ringfence.jobs.report.pack import PackRequest, run_pack
+from ringfence.jobs.report.time_stamp import fetch_time_stamp
 from tests.jobs.report.packs import (
     check,
     make_record,
@@ -256,6 +257,8 @@ def authority(tmp_path_factory):
                 self.send_error(500)
                 return
             (folder / "query").write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+            if self.path == "/other":  # the answer is about another message than the request
+                run("ts", "-query", "-data", "ts.cnf", "-sha256", "-out", "query")
             run("ts", "-reply", "-config", "ts.cnf", "-section", "t", "-queryfile", "query",
                 "-out", "reply")  # fmt: skip
             self.send_response(200)
@@ -291,6 +294,23 @@ def test_a_time_stamp_is_checked_by_the_command_that_the_script_prints(
     assert "Verification: OK" in checked.stdout, checked.stderr
     (folder / "head.json").write_bytes(b"{}")
     assert subprocess.run(openssl, cwd=folder, capture_output=True).returncode != 0
+
+
+def test_a_time_stamp_of_another_message_is_refused_and_in_a_pack_it_is_named(
+    settings, packed, authority
+):
+    address, _ = authority
+    path = packed.with_name("stamped.zip")
+    with pytest.raises(ServerError, match="is about another message"):
+        run_pack(settings, path, PackRequest(authority=f"{address}other"))
+    assert not path.exists()
+    run_pack(settings, path, PackRequest(authority=address))
+    assert "The time stamp is about the SHA-256 of head.json." in verify(path)["seen"]
+    files = read_pack(path)
+    other = fetch_time_stamp(address, b"another head")  # granted, and true of another text
+    forged = write_edited(files | {"head.json.tsr": other}, packed.with_name("forged.zip"))
+    problems = verify(forged)["problems"]
+    assert "The time stamp is not about head.json: it has not its SHA-256." in problems
 
 
 def test_an_authority_that_does_not_stamp_is_named_and_no_pack_is_left(
