@@ -65,8 +65,8 @@ test-integrations: $(VENV)/.dev ## the examples for Airflow, Dagster and Prefect
 test-count: $(VENV)/.dev ## how many tests each marker and each folder has
 	$(BIN)/python -m tests.count
 
-bench: $(VENV)/.bench ## a cold command, training, incremental pass, deletions, updates, reading, writing, a whole run, scale; SIZE=--quick for a look
-	for one in cold training incremental deletions updates reach reading writing deciding fences streams run scale sealing why; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
+bench: $(VENV)/.bench ## a cold command, training, incremental pass, deletions, updates, reading, writing, a whole run, scale, verification, a long life; SIZE=--quick for a look
+	for one in cold training incremental deletions updates reach reading writing deciding fences streams run scale sealing why verification long_life; do $(BIN)/python -m benchmarks.$$one $(SIZE) || exit 1; done
 	$(BIN)/python -m benchmarks.report
 
 test-faults: $(VENV)/.dev ## two thousand kills, freezes and cuts on both forms of a project (SEQUENCES=120 FORM=one); 20 late writers; 5,000 hostile names

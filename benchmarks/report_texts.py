@@ -24,6 +24,7 @@ NAMES = (
     "scale",
     "sealing",
     "verification",
+    "long_life",
     "drift",
     "drift_flights",
     "drift_typed",
@@ -46,6 +47,7 @@ TITLES = {
     "cold": "A cold command",
     "training": "An epoch of training beside a plain PyG loop",
     "verification": "Verifying everything, by digests, and since a checkpoint",
+    "long_life": "A process that lives long",
     "incremental": "New nodes in a large graph: the incremental pass beside full ones",
     "deletions": "Deleted and changed nodes and relationships beside a full pass",
     "updates": "A stream of small changes",
@@ -92,6 +94,10 @@ NOTES = {
     "since a checkpoint with nothing new, the chain read and checked; `with sample`: and older "
     "runs drawn with about 10,000 nodes; `one run`: after one more run with as many classes, "
     "without a sample.",
+    "long_life": "A scheduler's runner in one process: 600 accounts at first, five more before "
+    "each run, an audit every ten runs; training was in the same process, so torch stays. `s`: per "
+    "run so far, on the clock, arrivals in the graph included. `B per node`: the mirror's bytes "
+    "by accounts. `WAL`: of SQLite.",
     "cold": "Cold: each command is a process of its own, from start to end; CPU seconds of that "
     "process, medians of rounds in turns, ratios within a round. `x imports`: of importing torch + "
     "PyG alone. `of before`: beside the same command of the first version (3f694fd). One "
@@ -320,6 +326,12 @@ COLUMNS: dict[str, dict[str, str]] = {
         "store": "store", "predictions": "predictions", "runs": "runs", "quick_s": "digests s",
         "rows_s": "rows s", "derived_s": "derived s", "since_s": "since s",
         "since_with_sample_s": "with sample s", "since_one_run_s": "one run s",
+    },
+    "long_life": {
+        "runs": "runs", "s_per_run": "s", "rss_mb": "MB", "files": "open files",
+        "threads": "threads", "maps": "mapped files", "wal_kb": "WAL kB", "store_kb": "store kB",
+        "mirror_kb": "mirror kB", "mirror_per_node": "B per node", "mirror_files": "mirror files",
+        "kept_rows_kb": "kept rows kB", "logs_kb": "logs kB",
     },
     "cold": {
         "command": "command", "bytecode": "bytecode", "cpu_seconds": "CPU s",

@@ -191,6 +191,7 @@ def count_on_record(
         basis.require_runs()
         basis.require_labels(counted=True)
         active = active_version(connection, project)
+        basis.require_active(active)
         if active is not None:
             basis.require_model(active)
         basis.require_coverage()

@@ -23,7 +23,6 @@ from ringfence.connector.store.audit_chain.preflight_check import (
 from ringfence.connector.store.lifecycle.activations import (
     Activation,
     How,
-    activations_of,
     record_activation,
     version_before,
 )
@@ -36,7 +35,7 @@ from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.node_seed import node_seed
 from ringfence.jobs.project.promise import describe_changes, terms_in_force
 from ringfence.jobs.project.promise_check import require_calibration
-from ringfence.jobs.project.sealed_basis import on_record
+from ringfence.jobs.project.sealed_basis import activations_on_record, on_record
 from ringfence.jobs.project.session import Session, write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.corrections import correct_all
@@ -94,7 +93,7 @@ def run_rollback(
     _require_reason(reason, "rollback")
 
     def roll_back(session: Session) -> PromotionReport:
-        before = version_before(activations_of(workspace.store, workspace.project))
+        before = version_before(activations_on_record(workspace))
         if before is None:
             raise ModelError(
                 found="no model version was in use before the active one",
@@ -148,13 +147,14 @@ def _take_into_use(
     workspace: Workspace, session: Session, version: str, how: How, reason: str
 ) -> PromotionReport:
     require_sound_record(session.writer)
-    active = activations_of(workspace.store, workspace.project)[-1]
+    active = activations_on_record(workspace)[-1]
     if active.version == version:
         return PromotionReport(version, active.was, active.how, active.reason, False, (), 0)
     manifest = require_usable(workspace, session, version)
     before = json.loads(manifest_of(workspace.store, workspace.project, active.version))
     corrected = correct_all(workspace, session.writer, version)
     with on_record(workspace) as (_, basis):
+        basis.require_active(active.version)
         basis.require_labels()
         basis.require_shadow_counts(version)
     fault_points.reach("before promotion")

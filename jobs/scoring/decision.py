@@ -98,6 +98,7 @@ def _calibrate_on_record(
 ) -> tuple[VersionOnGraph, MonitorStep]:
     """Calibrate from one snapshot of SQL, in which all that is read is compared with its seal."""
     with on_record(workspace) as (held, basis):
+        basis.require_active(model.version)
         version = calibrate_on_record(held, basis, model, mirror, graph=graph)
         step = plan_monitoring(version)
     return replace(version, workspace=workspace), step

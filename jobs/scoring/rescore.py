@@ -71,6 +71,7 @@ def run_rescoring(
         rows = np.array([_row(mirror, key) for key in keys], np.int64)
         require_runnable(workspace, model, mirror)
         with on_record(workspace) as (held, basis):
+            basis.require_active(model.version)
             version = calibrate_on_record(held, basis, model, mirror)
         calibrated = replace(version, workspace=workspace)
         evaluation = evaluate_nodes(calibrated, rows)

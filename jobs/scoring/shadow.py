@@ -76,6 +76,7 @@ def _evaluate(
     model = model_files.load_model(workspace.models, recorded)
     require_runnable(workspace, model, mirror)
     with on_record(workspace) as (held, basis):
+        basis.require_never_used(version)
         calibrated = calibrate_on_record(
             held,
             basis,

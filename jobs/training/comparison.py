@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,6 @@ from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store.audit_chain.preflight_check import require_sound_model
 from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.engine import dumps
-from ringfence.connector.store.lifecycle.activations import activations_of
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
 from ringfence.connector.store.models import manifest_of, members
 from ringfence.connector.store.writer import Writer
@@ -44,11 +43,12 @@ from ringfence.jobs.project.holdout import MIN_NODES, holdout_of
 from ringfence.jobs.project.mapping_digest import require_mapping
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import terms_in_force
+from ringfence.jobs.project.sealed_basis import activations_on_record, on_record
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
 from ringfence.jobs.scoring.node_evaluation import evaluate_nodes
-from ringfence.jobs.scoring.version_on_graph import calibrate_version
+from ringfence.jobs.scoring.version_on_graph import calibrate_on_record
 from ringfence.jobs.training.baselines import Learnt, baseline_outcomes
 from ringfence.models.comparison.outcome import Outcome, Sets, align
 from ringfence.models.comparison.paired import compare
@@ -86,7 +86,7 @@ def run_comparison(
     The active version alone is compared with the baselines.
     """
     first = find_version(workspace, version)
-    active = activations_of(workspace.store, workspace.project)
+    active = activations_on_record(workspace)
     other = find_version(workspace, against) if against else active[-1].version if active else None
     if against is not None and other == first:
         raise ModelError(
@@ -207,7 +207,10 @@ def find_nodes(workspace: Workspace, mirror: Mirror, models: Sequence[SavedModel
     fit = np.full(len(rows), bool(holdouts))
     for holdout in holdouts:
         fit &= holdout.contains(keys)
-    used = set().union(*(_used_keys(workspace, model) for model in models))
+    with on_record(workspace) as (held, basis):
+        for model in models:
+            basis.require_model(model.version)
+        used = set().union(*(_used_keys(held, model) for model in models))
     fit &= np.array([key not in used for key in record_keys_at(mirror, rows)], np.bool_)
     if any(_needs_neighbours(workspace, model) for model in models):
         graph = inference.inference_graph(mirror, workspace.mapping)
@@ -254,7 +257,9 @@ def learnt_nodes(
     workspace: Workspace, mirror: Mirror, version: str, classes: Sequence[str]
 ) -> Learnt:
     """Return the nodes that a version trained and stopped on, as far as they are still there."""
-    known = members(workspace.store, workspace.project, version)
+    with on_record(workspace) as (held, basis):
+        basis.require_model(version)
+        known = members(held.store, held.project, version)
     keys = sorted(member.node_key for member in known if member.role in ("train", "validation"))
     rows = find_recorded(mirror, keys)
     rows = rows[rows >= 0]
@@ -267,11 +272,17 @@ def learnt_nodes(
 def version_outcome(
     workspace: Workspace, model: SavedModel, mirror: Mirror, nodes: ComparedNodes
 ) -> Outcome:
-    """Return probabilities and sets that a version gives the nodes on the graph as it is now."""
+    """Return probabilities and sets that a version gives the nodes on the graph as it is now.
+
+    What it is calibrated with is compared with its seals in the snapshot that it is read from.
+    """
     with tempfile.TemporaryDirectory(dir=workspace.folder) as folder:
-        version = calibrate_version(
-            workspace, model, mirror, at_alpha=True, tables=Path(folder) / "tables"
-        )
+        tables = Path(folder) / "tables"
+        with on_record(workspace) as (held, basis):
+            calibrated = calibrate_on_record(
+                held, basis, model, mirror, at_alpha=True, tables=tables
+            )
+        version = replace(calibrated, workspace=workspace)
         evaluation = evaluate_nodes(version, nodes.rows)
         passed = engine_of(workspace.settings.engine).outputs_at(
             version.tables, model, mirror, workspace.mapping, version.graph, nodes.rows

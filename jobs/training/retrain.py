@@ -15,13 +15,13 @@ from ringfence.connector.json_types import JsonObject
 from ringfence.connector.progress import Progress, no_progress
 from ringfence.connector.store.audit_chain.actor import acting_as
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison, record_comparison
-from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.lifecycle.comparison import better_by_the_rule, newest_comparison
 from ringfence.jobs.lifecycle.promotion import in_session, run_promotion
 from ringfence.jobs.lifecycle.retrain_need import BEGAN_KEY, WHY_KEY
 from ringfence.jobs.project.graph_read import read_graph
 from ringfence.jobs.project.node_seed import key_for_training
+from ringfence.jobs.project.sealed_basis import active_on_record
 from ringfence.jobs.project.session import Session
 from ringfence.jobs.project.workspace import Workspace, open_workspace
 from ringfence.jobs.scoring.evaluation_flags import mark_evaluated
@@ -100,7 +100,7 @@ def train_beside(workspace: Workspace, why: str, progress: Progress) -> TrainRep
         fresh = train_on(
             workspace, mirror, None, lambda _sentence: None, facts, progress, key, made
         )
-        before = find_active_manifest(workspace.store, workspace.project)
+        before = active_on_record(workspace)
         state = in_session(
             workspace, progress, WAIT_SECONDS, lambda session: fresh.record(session.writer)
         )

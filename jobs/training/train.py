@@ -19,7 +19,7 @@ from ringfence.connector.records import Member
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.lifecycle.activations import State
 from ringfence.connector.store.lifecycle.comparisons import StoredComparison
-from ringfence.connector.store.models import find_active_manifest, record_model
+from ringfence.connector.store.models import record_model
 from ringfence.connector.store.writer import Writer
 from ringfence.jobs.config.settings import ModelSettings, Settings
 from ringfence.jobs.engines.registry import engine_of
@@ -41,6 +41,7 @@ from ringfence.jobs.project.model_files import (
 )
 from ringfence.jobs.project.node_seed import SEED_KEY, key_for_training
 from ringfence.jobs.project.promise import PROMISE_KEY, PromiseTerms, describe_changes
+from ringfence.jobs.project.sealed_basis import active_on_record
 from ringfence.jobs.project.seed_key import SeedKey
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.signing_keys import make_first_key
@@ -132,7 +133,7 @@ def run_training(
     check_promise(workspace)
     engine_of(workspace.settings.engine).require_network(least_scorer(workspace.settings.network))
     with write_session(workspace, progress) as session:
-        before = find_active_manifest(workspace.store, workspace.project)
+        before = active_on_record(workspace)
         began = database_time(workspace)
         key, made = key_for_training(workspace, new_seed_key)
         mirror = read_graph(workspace, session.writer, progress, whole=True).mirror

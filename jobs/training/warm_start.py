@@ -23,12 +23,12 @@ from ringfence.connector.errors import ModelError
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.mirror import Mirror, record_keys_at
 from ringfence.connector.store.calibration.known import KnownNodes
-from ringfence.connector.store.models import find_active_manifest, manifest_of
+from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import WARM_START_KEY, ancestors_of, learnt_by, runs_consulted
 from ringfence.jobs.project.columns.column_encoders import network_weights, typed_network
 from ringfence.jobs.project.model_files import SavedModel
-from ringfence.jobs.project.sealed_basis import on_record
+from ringfence.jobs.project.sealed_basis import active_on_record, on_record
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.split import Split, train_instead
 from ringfence.models.trees.blend import without_trees
@@ -67,7 +67,7 @@ def plan_warm_start(
     """
     if not workspace.settings.model.warm_start:
         return None, split
-    recorded = find_active_manifest(workspace.store, workspace.project)
+    recorded = active_on_record(workspace)
     if recorded is None:
         return WarmStart(None, "there is no version in use yet"), split
     try:

@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import Column, bindparam, select, update
 
 from ringfence.connector.store import tables
+from ringfence.connector.store.lifecycle import tables as lifecycle_tables
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.lifecycle.retrain_need import need_on_record
 from ringfence.jobs.project.workspace import open_workspace
@@ -30,6 +31,7 @@ CLASS_AND_TIME = (
 LATER_NS = 4 * 10**18
 run, prediction, threshold = tables.run.c, tables.prediction.c, tables.threshold.c
 mark, alarm, coverage = tables.audit_mark.c, tables.alarm.c, tables.coverage.c
+activation = lifecycle_tables.activation.c
 
 
 def parts_of(sample):
@@ -176,8 +178,12 @@ EDITS = {
     "label of a training": RestoredEdit(train_frozen, prediction.label, as_mule),
     "run of a training": RestoredEdit(train_frozen, prediction.seq, lambda seq: 7 - seq),
     "alarm of a training": RestoredEdit(ask_for_training, alarm.state, fires),
+    "version in use of a training": RestoredEdit(
+        train_frozen, activation.reason, lambda reason: f"{reason}, said nobody"
+    ),
 }
 ELSEWHERE = {
+    "version in use of a run": "activation.version",
     "first sighting": "first_seen.seen_ns",
     "payload of a replay": "prediction.p_values",
     "payload of a repair": "prediction.p_values",

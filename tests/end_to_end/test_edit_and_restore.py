@@ -8,6 +8,8 @@ from sqlalchemy import delete, select
 from ringfence.connector import fault_points
 from ringfence.connector.errors import StoreError
 from ringfence.connector.store import coverage, tables
+from ringfence.connector.store.audit_chain.preflight_check import require_sound_record
+from ringfence.connector.store.lifecycle import tables as lifecycle_tables
 from ringfence.connector.store.shadow import coverage as shadow_coverage
 from ringfence.jobs.auditing import audit
 from ringfence.jobs.auditing.audit import run_audit
@@ -16,6 +18,7 @@ from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion
 from ringfence.jobs.lifecycle.versions import read_versions
+from ringfence.jobs.scoring import score
 from ringfence.jobs.scoring.score import run_scoring
 from tests.end_to_end.restored_edits import EDITS, answered, configured, edit, go_on, zeros
 from tests.project_copies import Stage, load_first, sample_parts, starts_from
@@ -178,6 +181,34 @@ shadowed = starts_from(Stage("shadowed once", "migrated", shadow_once))
 
 def candidate_of(workspace):
     return read_versions(workspace.store, "test").versions[-1].version
+
+
+@shadowed
+def test_no_run_is_decided_by_a_version_that_was_in_use_for_a_moment(
+    workspace, sample, monkeypatch
+):
+    """Line `version in use of a run`: edited after the start, put back before it decides."""
+    version, restored = lifecycle_tables.activation.c.version, []
+    grown = sample_parts(workspace, sample)
+    grown.arrive(grown.later[1])
+
+    def compare_and_edit(writer):
+        require_sound_record(writer)
+        candidate = candidate_of(workspace)
+        restored.append(edit(workspace, version, lambda _: candidate))
+
+    def put_back(name):
+        if name == "graph read":
+            restored.pop()()
+
+    with monkeypatch.context() as edited:
+        edited.setattr(score, "require_sound_record", compare_and_edit)
+        edited.setattr(fault_points, "reach", put_back)
+        assert "was read as such" in refuse(run_scoring, workspace)
+    assert restored == []
+    require_sound(workspace)
+    assert run_scoring(workspace).evaluated  # the control
+    require_sound(workspace)
 
 
 @shadowed

@@ -25,6 +25,7 @@ from sqlalchemy import Connection, func, select
 from ringfence.connector.prediction_table import FurtherSet
 from ringfence.connector.records import NodeGroup, Prediction
 from ringfence.connector.store.audit_chain.basis import shadow_rows
+from ringfence.connector.store.audit_chain.basis.activations import require_activations
 from ringfence.connector.store.audit_chain.basis.alarm_states import KINDS as ALARM_KINDS
 from ringfence.connector.store.audit_chain.basis.alarm_states import require_alarm_states
 from ringfence.connector.store.audit_chain.basis.coverage_rows import (
@@ -92,6 +93,19 @@ class Basis:
         """Compare manifest, members, corrections and joined nodes of a version."""
         refuse_difference(model_difference(self.connection, self.project, self.key, version))
 
+    def require_active(self, version: str | None) -> None:
+        """Compare every change of the version in use, and that `version` is the one in use."""
+        activations = require_activations(self.connection, self.project, self.sealed)
+        active = activations[-1].version if activations else None
+        if active != version:
+            refuse_difference(f"the version in use is {active}, but {version} was read as such")
+
+    def require_never_used(self, version: str) -> None:
+        """Compare every change of the version in use, and that `version` never was."""
+        activations = require_activations(self.connection, self.project, self.sealed)
+        if any(version in (activation.version, activation.was) for activation in activations):
+            refuse_difference(f"model {version} was in use, but was read as a candidate")
+
     def require_predictions(self, seqs: Collection[int], *, counted: bool = False) -> None:
         """Compare the predictions of some runs; with `counted` all that an audit counts of them."""
         for seq in sorted(seqs):
@@ -151,13 +165,15 @@ class Basis:
             yield f"lease: watermark_ns is {row.watermark_ns}, but the last run left {watermark}"
 
     def _manifest_differences(self) -> Iterator[str]:
-        recorded = {
-            body["version"]: body["manifest_sha256"] for body in self.sealed.of_kind("trained")
-        }
-        query = select(model.c.version, model.c.manifest).where(model.c.project == self.project)
-        for version, manifest in self.connection.execute(query):
-            if recorded.get(version) != hashlib.sha256(manifest.encode()).hexdigest():
+        recorded = {body["version"]: body for body in self.sealed.of_kind("trained")}
+        columns = model.c.version, model.c.manifest, model.c.trained_ns
+        query = select(*columns).where(model.c.project == self.project)
+        for version, manifest, trained_ns in self.connection.execute(query):
+            body = recorded.get(version, {})
+            if body.get("manifest_sha256") != hashlib.sha256(manifest.encode()).hexdigest():
                 yield f"the manifest of model {version} is not the one that was recorded"
+            elif body.get("trained_ns", trained_ns) != trained_ns:
+                yield f"model {version}: trained_ns is {trained_ns}, not the time on record"
 
     def _prediction_differences(self, seq: int, counted: bool) -> Iterator[str]:
         body = self.decided.get(seq)

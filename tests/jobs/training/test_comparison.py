@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sqlalchemy import text
 
-from ringfence.connector.errors import ModelError
+from ringfence.connector.errors import ModelError, StoreError
 from ringfence.connector.store.lifecycle.comparisons import comparisons_of
 from ringfence.connector.store.models import manifest_of, members
 from ringfence.jobs.integrity.verify import run_verification
@@ -33,6 +34,25 @@ def labelled(workspace, sample):
     known = np.random.default_rng(0).random(sample.nodes) < 0.9
     load_batch(workspace.graph, sample, everyone, known, lambda *_: None)
     return workspace
+
+
+@sqlite
+def test_no_versions_are_compared_from_rows_that_are_not_as_they_were_sealed(labelled):
+    workspace = labelled
+    trained = run_training(workspace)
+    kept = len(comparisons_of(workspace.store, workspace.project))
+    for column, words in (("watermark_ns", "watermark_ns is 7"), ("next_seq", "next_seq is 8")):
+        with workspace.store.transaction() as connection:
+            before = connection.execute(text(f"SELECT {column} FROM lease")).scalar_one()
+            value = 7 if column == "watermark_ns" else 8
+            connection.execute(text(f"UPDATE lease SET {column} = :value"), {"value": value})
+        with pytest.raises(StoreError, match=words):
+            run_comparison(workspace, trained.version)
+        with workspace.store.transaction() as connection:
+            connection.execute(text(f"UPDATE lease SET {column} = :value"), {"value": before})
+    assert len(comparisons_of(workspace.store, workspace.project)) == kept
+    run_comparison(workspace, trained.version)  # the control
+    assert len(comparisons_of(workspace.store, workspace.project)) == kept + 1
 
 
 def keys_of(workspace, version, *roles):

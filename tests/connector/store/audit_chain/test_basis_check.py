@@ -8,10 +8,11 @@ from ringfence.connector.store.audit_chain.basis.first_sightings import sighting
 from ringfence.connector.store.audit_chain.basis.mark import mark_on_record
 from ringfence.connector.store.audit_chain.basis_check import Basis
 from ringfence.connector.store.chain import chain_key
+from ringfence.connector.store.lifecycle.activations import active_version
 from ringfence.jobs.auditing.alarms.state import raise_alarms
 from tests.jobs.integrity.sample_record import ENGINES, drop_triggers, project, writing
 from tests.jobs.integrity.test_later_tables import later_record
-from tests.jobs.integrity.test_tampering import append_as_before
+from tests.jobs.integrity.test_tampering import append_as_before, as_migrated
 
 NODE = "node_key = 's:account 2-3'"
 SCORE_EDITS = {
@@ -35,6 +36,10 @@ SCORE_EDITS = {
     f"UPDATE prediction SET seq = 3 WHERE {NODE}": "run 2: its predictions are not those",
     "UPDATE joined SET label = 'mule'": "joined the calibration of sample-1 are not those",
     "UPDATE member SET class_index = 0": "members of model sample-1 are not those",
+    "UPDATE model SET trained_ns = 1 WHERE version = 'sample-2'": "sample-2: trained_ns is 1",
+    "UPDATE activation SET version = 'sample-2'": "activation 1: version changed",
+    "UPDATE activation SET reason = 'better'": "activation 1: reason changed",
+    "DELETE FROM activation": "activation 1: the row is gone, model sample-1 was in use",
     "UPDATE audit SET body = replace(body, '1', '2') WHERE n = 3": "broken at entry 3",
     "DELETE FROM audit WHERE n = 3": "broken at entry 3",
 }
@@ -76,6 +81,7 @@ def check(connection, settings, *, counted):
     basis = Basis(connection, "p", chain_key(None, settings.engine.folder))
     basis.require_runs()
     basis.require_labels(counted=counted)
+    basis.require_active(active_version(connection, "p"))
     basis.require_model("sample-1")
     basis.require_predictions({1, 2, 3}, counted=counted)
     if counted:
@@ -108,6 +114,18 @@ def test_a_record_as_it_was_sealed_is_taken(later, counted):
         check(connection, settings, counted=counted)
 
 
+def test_another_version_than_the_one_in_use_is_refused(later):
+    store, settings = later
+    with store.at_one_moment() as held, held.reading() as connection:
+        basis = Basis(connection, "p", chain_key(None, settings.engine.folder))
+        basis.require_never_used("sample-9")
+        for version in ("sample-2", None):
+            with pytest.raises(StoreError, match="was read as such"):
+                basis.require_active(version)
+        with pytest.raises(StoreError, match="was read as a candidate"):
+            basis.require_never_used("sample-1")
+
+
 @pytest.mark.parametrize("edit", SCORE_EDITS)
 def test_an_edit_of_what_a_run_reads_is_refused(later, edit):
     with pytest.raises(StoreError, match=SCORE_EDITS[edit]):
@@ -123,6 +141,7 @@ def test_an_edit_of_what_an_audit_counts_is_refused(later, edit):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_record_of_an_older_version_is_taken(request, tmp_path, engine):
     with project(request, tmp_path, engine, append_as_before) as opened:
+        as_migrated(opened[0])
         check_after(opened, "UPDATE lease SET owner = 'nobody'", counted=False)
         with pytest.raises(StoreError, match="rows are not those"):
             check_after(opened, "UPDATE label SET label = 'mule'", counted=False)
