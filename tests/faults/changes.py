@@ -213,7 +213,8 @@ def promotion(case: Case, _ground: Ground, without: str = "") -> Hurt:
         return Hurt(outcome.kind == "killed", outcome)
     if without:  # several times: one promotion that comes late would leave the control thin
         for _ in range(ROUNDS_WITHOUT_LEASE):
-            done = _beside_a_schedule(case, "promote", "graph read", without)
+            # later than the snapshot in which a run compares the version in use
+            done = _beside_a_schedule(case, "promote", "before decide", without)
             checker.remember(case)
             case.grow(6)
             case.time_passes()
