@@ -5,6 +5,7 @@ import shutil
 import signal
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -250,7 +251,8 @@ def disk_full(case: Case, _ground: Ground) -> Hurt:
         return Hurt(False, attempt.outcome())
     filler = case.config.parent / "filler"
     left = case.chance.choice((0, 0, 4, 16, 40, 64)) * 1024
-    filler.write_bytes(b"\0" * max(0, shutil.disk_usage(filler.parent).free - left - 4096))
+    with suppress(OSError):  # the run may have written meanwhile: then the disk is full before
+        filler.write_bytes(b"\0" * max(0, shutil.disk_usage(filler.parent).free - left - 4096))
     if place:
         attempt.go_on()
     outcome = attempt.outcome()
