@@ -87,6 +87,38 @@ DOTS = """dots => dots.map(dot => [
   getComputedStyle(dot).backgroundColor])"""
 
 
+@pytest.mark.slow
+@sqlite
+def test_a_click_opens_a_neighbour_in_the_picture_and_closes_it_again(scored, visiting):
+    workspace = scored.workspace
+    keys = sorted(predictions.evaluated_keys(workspace.store, workspace.project))
+    far = (
+        "MATCH (n:Account {id: $id})--(m:Account)--(o:Account) WHERE o <> n "
+        "AND NOT (n)--(o) RETURN count(DISTINCT o) AS far"
+    )
+    key = max(keys, key=lambda one: workspace.graph.read(far, id=decode_key(one))[0]["far"])
+    with serving(workspace) as url, visiting() as seen:
+        seen.open(f"{url}/node?key={quote(key)}")
+        circles = seen.page.locator(".picture a circle")
+        near = circles.count()
+        for place in range(near):
+            seen.page.click("text=As a list")
+            seen.page.locator("ul.dots a", has_text="open").nth(place).click()
+            seen.page.wait_for_url("**open=*")
+            if circles.count() > near:
+                break
+            seen.open(f"{url}/node?key={quote(key)}")
+        assert circles.count() > near
+        assert_neighbours_have_the_colour_of_their_class(seen.page)
+        seen.page.click("text=As a list")
+        seen.page.locator("ul.dots a", has_text="close").click()
+        seen.page.wait_for_function(
+            f"document.querySelectorAll('.picture a circle').length == {near}"
+        )
+        assert "open=" not in seen.page.url
+        assert seen.problems == []
+
+
 def assert_neighbours_have_the_colour_of_their_class(page):
     """As computed by the browser: no rule for known classes wins over the class's colour."""
     legend = dict(page.locator("p .dot").evaluate_all(DOTS))

@@ -12,6 +12,7 @@ from ringfence.jobs.dashboard.pages.page import Page, Values
 from ringfence.jobs.lifecycle.card import ModelCard, read_card
 from ringfence.jobs.lifecycle.card_page import FORMATS
 from ringfence.jobs.views.charts.version import learning_curves
+from ringfence.jobs.views.version_names import short_versions
 
 MAX_VERSION_CHARS = 200
 
@@ -21,11 +22,20 @@ def build(queries: Queries, version: str) -> Values:
     card = find_card(queries, version)
     manifest = card.facts["manifest"]
     return {
-        "title": f"Model {card.version}",
+        "title": title_of(card.version),
         "card": card,
         "figures": [learning_curves(manifest)],
         "downloads": [(name, f"{address_of(card.version)}/card/{name}") for name in FORMATS],
     }
+
+
+def title_of(version: str) -> str:
+    """Return a version's heading, by its short name; the card has the whole.
+
+    >>> title_of("20261119T042137444770-b01298c1")
+    'Model b01298c1'
+    """
+    return f"Model {short_versions(version)}"
 
 
 def find_card(queries: ProjectQueries, version: str) -> ModelCard:
