@@ -8,7 +8,8 @@ python -m benchmarks.late_classes [--quick] [--json] [--flights FOLDER]
    `capped` does so with the step .5 / (D + 1), `today` judges it at the level of the day.
 2. Classes: an early class, easy classes first, a class that stops coming, a rare one a year late.
    `before` is the rule of settled runs until then with the level `then`, `now` the product's.
-   `twice the delay that was seen` waits for a class that was never seen no longer than for others.
+   `twice the delay that was seen` waits for a class that was never seen no longer than for others,
+   `90 runs` as long as versions did that were trained before, `now` a year of daily runs.
 3. The first five runs of a life whose classes are all known at once: whether the level moves.
 4. Verdicts in lives where nothing changes, before and now: the total ever *broken*, and the share
    of runs below the exact band of a fixed level that are *kept*; the same with one class known
@@ -34,7 +35,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 
@@ -51,11 +51,11 @@ from benchmarks.late_replay import (
 )
 from benchmarks.late_verdicts import measure_first_class, measure_swinging
 from benchmarks.measuring import RESULTS, keep
-from ringfence.models.calibration import cohort
+from ringfence.models.calibration.cohort import FORMER_WAIT_RUNS, MAX_WAIT_DAYS
 
 RULES: tuple[LevelRule, ...] = ("then", "capped", "today")
 DELAYS = (1, 7, 14, 31, 45, 60, 90)
-YEAR = 365
+YEAR, LONG_RUNS = 365, 320
 FOUR_WEEKS = 28
 MAX_DISTANCE = 0.03
 """A quarter's coverage further from 90 % is a red line."""
@@ -122,6 +122,10 @@ def class_worlds() -> list[ClassWorld]:
             ClassWorld(f"easy at once, hard 10 % {d} late", easy, (1, 1, 1, 3), _late(3, d, 1))
             for d in (14, 30)
         ),
+        ClassWorld("hard 10 % at once, others 150 late", early, (6, 1, 1, 1), _late(0, 1, 150),
+                   runs=LONG_RUNS),
+        ClassWorld("easy at once, hard 10 % 200 late", easy, (1, 1, 1, 3), _late(3, 200, 1),
+                   runs=400),
         ClassWorld("hard 4.5 % 60 late", (0.5, 0.455, 0.045), (1, 1, 8), _late(2, 60, 1)),
         ClassWorld("rare 0.6 % a year late", (0.5, 0.494, 0.006), (1, 1, 8), _late(2, YEAR, 7)),
         ClassWorld("6 % a year late, others", (0.5, 0.44, 0.06), (1, 1, 3), _late(2, YEAR, 7),
@@ -138,6 +142,10 @@ def class_worlds() -> list[ClassWorld]:
         ClassWorld("hard 10 % at once, 5 nodes a run", early, (6, 1, 1, 1), _late(0, 1, 14),
                    runs=240, nodes=5),
     ]  # fmt: skip
+
+
+def _worlds_of_long_waits() -> list[ClassWorld]:
+    return [world for world in class_worlds() if world.runs >= LONG_RUNS]
 
 
 def _late(class_: int, its_delay: int, others: int) -> Any:
@@ -176,14 +184,15 @@ def measure_classes(world: ClassWorld, settled_now: bool, seeds: int) -> dict[st
     return _quarters(world, "now" if settled_now else "before", seeds, settled_now)
 
 
-def measure_short_wait(world: ClassWorld, seeds: int) -> dict[str, Any]:
-    """Return the same where a class that was never seen is waited for no longer than others."""
-    with mock.patch.object(cohort, "MAX_WAIT_RUNS", 0):
-        return _quarters(world, "twice the delay that was seen", seeds, settled_now=True)
+def measure_wait(world: ClassWorld, rule: str, wait: int, seeds: int) -> dict[str, Any]:
+    """Return the same where a class that was never seen is waited for that many runs."""
+    return _quarters(world, rule, seeds, settled_now=True, wait=wait)
 
 
-def _quarters(world: ClassWorld, rule: str, seeds: int, settled_now: bool) -> dict[str, Any]:
-    lives = [play_classes(world, seed, settled_now) for seed in range(seeds)]
+def _quarters(
+    world: ClassWorld, rule: str, seeds: int, settled_now: bool, wait: int = MAX_WAIT_DAYS
+) -> dict[str, Any]:
+    lives = [play_classes(world, seed, settled_now, wait) for seed in range(seeds)]
     covered = np.mean([life.covered for life in lives], axis=0)
     quarters = [float(part.mean()) for part in np.array_split(covered, 4)]
     distance = max(abs(quarter - (1.0 - ALPHA)) for quarter in quarters)
@@ -263,7 +272,14 @@ def measure(quick: bool, flights: Path | None) -> list[dict[str, Any]]:
         for world in class_worlds()
         for settled in (False, True)
     ]
-    tasks += [lambda w=w: measure_short_wait(w, some) for w in (class_worlds()[1], NEVER_COMES)]
+    tasks += [
+        lambda w=w, r=rule, n=wait: measure_wait(w, r, n, some)
+        for w, rule, wait in (
+            (class_worlds()[1], "twice the delay that was seen", 0),
+            (NEVER_COMES, "twice the delay that was seen", 0),
+            *((w, "90 runs", FORMER_WAIT_RUNS) for w in (NEVER_COMES, *_worlds_of_long_waits())),
+        )
+    ]
     both = (True, False)
     tasks += [lambda b=before: measure_first_runs(not b, some) for before in both]
     tasks += [lambda b=before: measure_swinging(b, *((2, 250) if quick else (16, 400)))

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
-from ringfence.models.calibration.cohort import Labels, settle_runs
+from ringfence.models.calibration.cohort import MAX_WAIT_DAYS, Labels, settle_runs
 from ringfence.models.calibration.settled_by_age import settle_by_age
 
 Ints = NDArray[np.int64]
@@ -197,17 +197,20 @@ class _Played:
         )
 
 
-def play_classes(world: ClassWorld, seed: int, settled_now: bool = True) -> Life:
+def play_classes(
+    world: ClassWorld, seed: int, settled_now: bool = True, wait: int = MAX_WAIT_DAYS
+) -> Life:
     """Play a life with a growing window and an adaptive level.
 
-    With `settled_now` off runs settle as they did before, and the level is judged `then`.
+    With `settled_now` off runs settle as they did before, and the level is judged `then`. `wait` is
+    how many runs a class that was never seen is waited for.
     """
     rng, life, played = np.random.default_rng([seed, 28]), Life(), _Played()
     classes, scores = _draw_nodes(world, world.trained, rng)
     usual = np.bincount(classes, minlength=len(world.shares)).astype(np.float64)
     level, done = AdaptiveLevel.start(ALPHA, STEP), set[int]()
     for t in range(world.runs):
-        ready = _ready(played, world, t, usual, settled_now)
+        ready = _ready(played, world, t, usual, wait if settled_now else None)
         new = [run for run in ready if run not in done]
         done |= set(new)
         p_known = [played.p_values_at(s, t) for s in new]
@@ -226,13 +229,14 @@ def play_classes(world: ClassWorld, seed: int, settled_now: bool = True) -> Life
 
 
 def _ready(
-    played: _Played, world: ClassWorld, now: int, usual: Floats, settled_now: bool
+    played: _Played, world: ClassWorld, now: int, usual: Floats, wait: int | None
 ) -> list[int]:
     if not now:
         return []
     labels = played.labels(now)
-    if settled_now:
-        ready = settle_runs(np.full(now, world.nodes), labels, usual, world.declared).ready
+    if wait is not None:
+        nodes = np.full(now, world.nodes)
+        ready = settle_runs(nodes, labels, usual, world.declared, wait).ready
     else:
         ready, _ = settle_by_age(now, labels)
     return [int(run) for run in np.flatnonzero(ready)]

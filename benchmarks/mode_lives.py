@@ -13,10 +13,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ringfence.connector.records import RunCount
+from ringfence.connector.store.calibration.known import KnownCount
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
 from ringfence.connector.store.thresholds.strata import StratumCounts
+from ringfence.jobs.scoring.calibration.settled_runs import DAY_NS, UsualLabels, find_settled
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.conformal.weights import drift_weights, edge_weights
 from ringfence.models.guarantee.law import effective_sample_size
@@ -26,6 +29,8 @@ Floats = NDArray[np.float64]
 Kind = Literal["frozen", "growing", "window"]
 Weights = Literal["", "EdgeEx", "half-life", "shift"]
 
+HARD, OTHERS = "hard", "others"
+HARD_SHARE, HARD_POWER = 0.1, 6.0
 STEP, TRAINED, WINDOW, HALF_LIFE_RUNS = 0.05, 500, 3_000, 20.0
 PARTS = {
     "": (("", 1.0, 0.1),),
@@ -40,7 +45,8 @@ class ModeWorld:
     """A way to calibrate, how many runs late classes come, nodes per run, how many runs.
 
     rule: of the level, empty where it is fixed. named: whether classes are counted although the
-    promise is for all nodes.
+    promise is for all nodes. early: a hard class of a tenth of the nodes is known at the next run,
+    the others `delay` later.
     """
 
     kind: Kind
@@ -55,9 +61,15 @@ class ModeWorld:
     step: float = STEP
     trained: int = TRAINED
     named: bool = False
+    early: bool = False
 
     @property
     def name(self) -> str:
+        return f"{self.mode}, {self.times}"
+
+    @property
+    def mode(self) -> str:
+        """How it calibrates."""
         parts = [
             self.kind,
             f"level {self.rule}" if self.rule else "",
@@ -65,9 +77,14 @@ class ModeWorld:
             f"promise per {self.promise}" if self.promise else "",
             f"weights {self.weights}" if self.weights else "",
             f"alpha = {self.alpha:g}" if self.alpha != 0.1 else "",
-            f"D = {self.delay}, {self.nodes} a run",
         ]
         return ", ".join(part for part in parts if part)
+
+    @property
+    def times(self) -> str:
+        """How late classes come, and to how many nodes."""
+        early = ", early class" if self.early else ""
+        return f"D = {self.delay}, {self.nodes} a run{early}"
 
     @property
     def parts(self) -> tuple[tuple[str, float, float], ...]:
@@ -80,34 +97,63 @@ class ModeWorld:
 
 @dataclass(slots=True)
 class _Nodes:
-    """Nodes of one run, or of the training: part, score and degree of each."""
+    """Nodes of one run, or of the training: part, score, degree, and whether of the early class."""
 
     part: Ints
     score: Floats
     degree: Floats
+    hard: NDArray[np.bool_]
     p: Floats = field(default_factory=lambda: np.zeros(0))
     missed: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, bool))
 
 
 @dataclass(slots=True)
 class ModeLife:
-    """A life: counts of all nodes and of parts, and who calibrated them."""
+    """A life: counts of all nodes and of parts, and who calibrated them.
+
+    early, early_named: the same counts while nodes of the early class alone are known.
+    """
 
     world: ModeWorld
     tallies: list[Tally] = field(default_factory=list)
     named: list[Tally] = field(default_factory=list)
+    early: list[Tally] = field(default_factory=list)
+    early_named: list[Tally] = field(default_factory=list)
     whole: list[CalibratedRun] = field(default_factory=list)
     of_parts: dict[tuple[str, str], list[CalibratedRun]] = field(default_factory=dict)
 
     def until(self, now: int) -> ModeLife:
-        """The same as an audit after `now` runs has it, all classes of these known."""
+        """The same as an audit after `now` runs has it.
+
+        All classes of these are known; with an early class, of the newest runs that class alone.
+        """
+        whole = now - self.world.delay if self.world.early else now
         return ModeLife(
             self.world,
-            self.tallies[:now],
-            [tally for tally in self.named if tally.seq <= now],
-            self.whole[:now],
-            {name: runs[:now] for name, runs in self.of_parts.items()},
+            [*self.tallies[: max(0, whole)], *self.early[max(0, whole) : now]],
+            [tally for tally in self.named if tally.seq <= whole]
+            + [tally for tally in self.early_named if whole < tally.seq <= now],
+            whole=self.whole[:now],
+            of_parts={name: runs[:now] for name, runs in self.of_parts.items()},
         )
+
+    def unsettled(self, now: int) -> frozenset[int]:
+        """The runs of which only the early class is known, as an audit finds them."""
+        if not self.world.early:
+            return frozenset()
+        runs = [RunCount(t, t * DAY_NS, self.world.nodes) for t in range(1, now + 1)]
+        counts = [
+            KnownCount(t, name, (t + late) * DAY_NS - 1, False, None, nodes)
+            for t in range(1, now + 1)
+            for name, late, nodes in (
+                (HARD, 1, self.early[t - 1].counts["known"]),
+                (OTHERS, self.world.delay,
+                 self.world.nodes - self.early[t - 1].counts["known"]),
+            )
+            if nodes and t + late <= now
+        ]  # fmt: skip
+        trained = {HARD: round(HARD_SHARE * TRAINED), OTHERS: round((1 - HARD_SHARE) * TRAINED)}
+        return frozenset(find_settled(counts, runs, UsualLabels(trained)).find_early())
 
 
 def play_mode(world: ModeWorld, seed: int) -> ModeLife:
@@ -149,12 +195,13 @@ def _score(
     ages = np.concatenate([np.full(len(nodes.score), t - s) for s, nodes in used])
     known = _Nodes(
         *(np.concatenate([getattr(nodes, name) for _, nodes in used])
-          for name in ("part", "score", "degree"))
+          for name in ("part", "score", "degree", "hard"))
     )  # fmt: skip
     due = _draw(world, world.nodes, rng)
     due.p, due.missed = np.zeros(world.nodes), np.zeros(world.nodes, bool)
     weights = _weights(world, known, ages)
     strata: list[StratumCounts] = []
+    of_early: list[StratumCounts] = []
     for place, (name, _, alpha) in enumerate(world.parts):
         of_part, own = due.part == place, known.part == place
         level = levels[name].in_force if world.rule else alpha
@@ -164,6 +211,9 @@ def _score(
         worth = float(effective_sample_size(weights[own])) if world.weights and n else float(n)
         of_class = name if world.promise == "class" else ""
         strata.append(StratumCounts(n, worth, level, m, int((p > level).sum()), of_class))
+        hard = due.hard[of_part]
+        hits = int((hard & (p > level)).sum())
+        of_early.append(StratumCounts(n, worth, level, int(hard.sum()), hits, of_class))
         if world.promise:
             step = world.step if world.rule else 0.0
             gave = {s: int((past[s - 1].part == place).sum()) for s in joined}
@@ -172,9 +222,11 @@ def _score(
                               judged_today=world.rule == "today")
             )  # fmt: skip
             if m:
-                life.named.append(_tally(world, t, n, worth, name, (strata[-1],)))
+                life.named.append(_tally(world, t, n, worth, name, (strata[-1],), m))
+                life.early_named.append(_tally(world, t, n, worth, name, (of_early[-1],), m))
     worth = float(effective_sample_size(weights)) if world.weights else float(len(weights))
-    life.tallies.append(_tally(world, t, len(weights), worth, "", tuple(strata)))
+    life.tallies.append(_tally(world, t, len(weights), worth, "", tuple(strata), world.nodes))
+    life.early.append(_tally(world, t, len(weights), worth, "", tuple(of_early), world.nodes))
     if world.named:
         _count_classes(life, due, t, len(weights), rng)
     life.whole.append(
@@ -191,7 +243,7 @@ def _count_classes(life: ModeLife, due: _Nodes, t: int, n: int, rng: np.random.G
         missed = due.missed[classes == place]
         if len(missed):
             part = StratumCounts(n, float(n), life.world.alpha, len(missed), int((~missed).sum()))
-            life.named.append(_tally(life.world, t, n, float(n), name, (part,)))
+            life.named.append(_tally(life.world, t, n, float(n), name, (part,), len(missed)))
 
 
 def _answer(
@@ -243,7 +295,9 @@ def _p_values(
 def _draw(world: ModeWorld, nodes: int, rng: np.random.Generator) -> _Nodes:
     """Nodes with scores that depend on nothing; degrees have a heavy tail."""
     part = rng.choice(len(world.parts), nodes, p=[share for _, share, _ in world.parts])
-    return _Nodes(part, rng.random(nodes), np.floor(2.0 * (1.0 - rng.random(nodes)) ** -0.6))
+    scores, degrees = rng.random(nodes), np.floor(2.0 * (1.0 - rng.random(nodes)) ** -0.6)
+    hard = (rng.random(nodes) if world.early else np.ones(nodes)) < HARD_SHARE
+    return _Nodes(part, np.where(hard, scores**HARD_POWER, scores), degrees, hard)
 
 
 def _tally(
@@ -253,12 +307,13 @@ def _tally(
     worth: float,
     name: str,
     strata: tuple[StratumCounts, ...],
+    evaluated: int,
 ) -> Tally:
     known, covered = (sum(getattr(part, of) for part in strata) for of in ("known", "covered"))
     alphas = {part: alpha for part, _, alpha in world.parts if alpha != world.alpha}
     options = {"promise": world.promise, "group": "region", "classes": alphas}
     rule = {"EdgeEx": "EdgeEx", "half-life": "NodeEx", "shift": "NodeEx"}
-    counts = {"evaluated": known, "known": known, "covered": covered}
+    counts = {"evaluated": evaluated, "known": known, "covered": covered}
     return Tally(
         seq=run, model="m", rule=rule.get(world.weights, "auto"), score="APS", alpha=world.alpha,
         options=dumps(options) if world.promise else "{}", n_calibration=n,

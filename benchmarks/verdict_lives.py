@@ -18,7 +18,7 @@ from ringfence.connector.store.calibration.known import KnownCount
 from ringfence.connector.store.calibration.schedule import CalibratedRun
 from ringfence.connector.store.tallies import COUNTS, SUMS, Tally
 from ringfence.connector.store.thresholds.strata import StratumCounts
-from ringfence.jobs.scoring.calibration.settled_runs import UsualLabels, find_settled
+from ringfence.jobs.scoring.calibration.settled_runs import DAY_NS, UsualLabels, find_settled
 from ringfence.models.calibration.adaptive_level import AdaptiveLevel
 from ringfence.models.calibration.cohort import Labels, settle_runs
 from ringfence.models.calibration.settled_by_age import settle_by_age
@@ -59,8 +59,13 @@ class World:
 
     @property
     def name(self) -> str:
+        return f"{self.mode}, {self.times}"
+
+    @property
+    def times(self) -> str:
+        """How late classes come, and to how many nodes."""
         classes = ", early class" if self.early else ", easy first" if self.easy_first else ""
-        return f"{self.mode}, D = {self.delay}, {self.nodes} a run{classes}"
+        return f"D = {self.delay}, {self.nodes} a run{classes}"
 
 
 @dataclass(slots=True)
@@ -86,9 +91,9 @@ class Played:
 
     def unsettled(self, now: int) -> set[int]:
         """Numbers of the runs of which only early classes are known, as an audit finds them."""
-        runs = [RunCount(run + 1, 2 * run, len(self.classes[run])) for run in range(now)]
+        runs = [RunCount(run + 1, run * DAY_NS, len(self.classes[run])) for run in range(now)]
         counts = [
-            KnownCount(run + 1, str(class_), 2 * at - 1, False, None, nodes)
+            KnownCount(run + 1, str(class_), at * DAY_NS - 1, False, None, nodes)
             for run in range(now)
             for class_, at, nodes in self._deliveries(run)
             if at <= now

@@ -1,6 +1,7 @@
 """Verdicts and alarms over lives of 400 runs whose classes come late: false alarms, and power.
 
-python -m benchmarks.verdicts [--quick] [--json] [--lives N] [--part quiet|modes|power|alarms]
+python -m benchmarks.verdicts [--quick] [--json] [--lives N] [--delays D ...]
+    [--part quiet|modes|power|alarms]
 
 Every life is played with the functions that scoring uses and judged by those of `ringfence audit`
 (`jobs.auditing.coverage`), classes D runs late for D in 1, 7, 14, 31, 60 and 90, in runs of 20 and
@@ -16,7 +17,12 @@ misses at the level used then (`then`, versions trained before) swings with late
 *watch* is true, and rows say that no verdict can be given over many runs.
 
 Modes: the same, with a look half-way and one at the end, for what can be configured besides: sets
-that grow, levels over a frozen set, bands, promises per class and group, weights, other alphas.
+that grow, levels over a frozen set, bands, promises per class and group, weights, other alphas,
+each with every delay and number of nodes, and with an early class.
+
+Every world has `--lives` lives (2 where none are given). A row is all lives of one way to
+calibrate, whatever their delays and sizes, or all of one delay and size, whatever the way: a share
+of 1 % needs more lives than one world has.
 
 Power: coverage at a fixed level falls to 85 % at run 50; the share of lives in which the total, a
 window of ten runs and the alarm `decline` notice within 25 runs.
@@ -31,7 +37,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
@@ -63,6 +69,13 @@ from ringfence.models.guarantee.verdict import BROKEN_P, WATCH_P
 MODES: tuple[Mode, ...] = ("frozen", "window", "then", "today")
 POWER_MODES: tuple[Mode, ...] = ("frozen", "window", "today")
 DELAYS, NODES = (1, 7, 14, 31, 60, 90), (20, 200)
+MAX_STABLE_DELAY = 24
+MODE_RUNS = 60
+"""Runs of a life of another mode, and twice its delay more."""
+
+POWER_LIVES, ALARM_LIVES = 10, 4
+"""Lives of power for each other life; lives at which alarms have all of theirs."""
+
 DROP_AT, NOTICED_WITHIN = 50, 25
 WINDOW_RUNS = 10
 PARTS = ("all", "quiet", "modes", "power", "alarms")
@@ -83,15 +96,37 @@ CLAIMED = (
 )
 
 
-def quiet_worlds(quick: bool) -> list[World]:
+def quiet_worlds(quick: bool, delays: Sequence[int] = DELAYS) -> list[World]:
     """Return the worlds in which nothing changes."""
     runs = 150 if quick else 400
-    delays, nodes = ((7, 60), (200,)) if quick else (DELAYS, NODES)
+    delays, nodes = ((7, 60), (200,)) if quick else (delays, NODES)
     plain = [World(mode, d, m, runs) for mode in MODES for d in delays for m in nodes]
     early = [World(mode, d, m, runs, early=True)
              for mode in (("frozen", "today") if not quick else ("today",))
              for d in ((30,) if quick else (14, 30)) for m in nodes]  # fmt: skip
     return plain + early
+
+
+def swings(world: World | ModeWorld) -> bool:
+    """Whether the level swings by itself, so that *watch* is true."""
+    rule = world.mode if isinstance(world, World) else world.rule
+    return rule == "then" and world.delay > MAX_STABLE_DELAY
+
+
+def group_worlds(worlds: Sequence[Any]) -> dict[str, list[Any]]:
+    """Return the worlds of each row: of each way to calibrate, and of each delay and size.
+
+    A level that swings is a way of its own, and in no row of a delay.
+    """
+    rows: dict[str, list[Any]] = {}
+    for world in worlds:
+        swinging = f", D > {MAX_STABLE_DELAY}" if swings(world) else ""
+        early = ", early class" if world.early else ""
+        rows.setdefault(f"{world.mode}{swinging}{early}", []).append(world)
+    for world in worlds:
+        if not swings(world):
+            rows.setdefault(f"all others, {world.times}", []).append(world)
+    return rows
 
 
 def audit(played: Played, now: int, old: bool = False) -> tuple[list[CoverageRow], list[float]]:
@@ -160,31 +195,41 @@ def log_capitals(played: Played, now: int) -> Floats:
 
 def measure_quiet(world: World, lives: int) -> dict[str, Any]:
     """Return the shares over some lives, and whether they are clearly above what is claimed."""
-    counts = [count_false(world, seed) for seed in range(lives)]
-    of = {name: sum(life[name] for life in counts) for name in counts[0]}
+    return judge_quiet(world.name, [count_false(world, s) for s in range(lives)], swings(world))
+
+
+def judge_quiet(name: str, counts: Sequence[dict[str, int]], swinging: bool) -> dict[str, Any]:
+    """Return the row of some lives."""
+    lives = len(counts)
+    of = {key: sum(life.get(key, 0) for life in counts) for key in counts[0]}
+    watched = [life for life in counts if "drift" in life]
+    drift = sum(life["drift"] for life in watched)
     row: dict[str, Any] = {
-        "world": world.name,
+        "world": name,
+        "lives": lives,
         "watch": of["watch"] / max(1, of["runs"]),
         "broken": of["broken"] / max(1, of["runs"]),
         "window broken": of["window_broken"] / max(1, of["windows"]),
         "total ever broken": of["ever"] / lives,
         "decline ever": of["decline"] / lives,
-        "drift ever": of["drift"] / lives if "drift" in of else None,
+        "drift ever": drift / len(watched) if watched else None,
         "kept outside": of["outside"],
     }
-    swings = world.mode == "then" and world.delay > 24
     bad = of["outside"] > 0 or (
-        (not swings and is_clearly_above([life["watch"] / max(1, life["runs"]) for life in counts],
-                                         WATCH_P + 0.01))
-        or is_clearly_above([life["broken"] / max(1, life["runs"]) for life in counts],
-                            BROKEN_P + 0.005)
-        or any(count > binom.ppf(1 - CLEARLY, lives, claim) for count, claim in (
-            (of["ever"], ANYTIME_DELTA),
-            (of["decline"], DECLINE_DELTA),
-            (of.get("drift", 0), WATCH_DELTA),
-        ))
+        (not swinging and is_clearly_above(_shares(counts, "watch"), WATCH_P + 0.01))
+        or is_clearly_above(_shares(counts, "broken"), BROKEN_P + 0.005)
+        or any(count > binom.ppf(1 - CLEARLY, many, claim) for count, many, claim in (
+            (of["ever"], lives, ANYTIME_DELTA),
+            (of["decline"], lives, DECLINE_DELTA),
+            (drift, len(watched), WATCH_DELTA),
+        ) if many)
     )  # fmt: skip
     return row | {"verdict": "red" if bad else "green"}
+
+
+def _shares(counts: Sequence[dict[str, int]], name: str) -> list[float]:
+    """Share of the runs of each life; of lives without a judged run none."""
+    return [life[name] / life["runs"] for life in counts if life["runs"]]
 
 
 def is_clearly_above(of_lives: Sequence[float], claim: float) -> bool:
@@ -196,11 +241,12 @@ def is_clearly_above(of_lives: Sequence[float], claim: float) -> bool:
     return float(np.mean(of_lives)) - 3.0 * spread > claim
 
 
-def mode_worlds(quick: bool) -> list[ModeWorld]:
-    """Return the ways to calibrate that `quiet_worlds` has not."""
-    worlds = []
-    for delay in (7,) if quick else (7, 60):
-        of = partial(ModeWorld, delay=delay, runs=100 + 2 * delay)
+def mode_worlds(quick: bool, delays: Sequence[int] = DELAYS) -> list[ModeWorld]:
+    """Return the ways to calibrate that `quiet_worlds` has not, at every delay and size."""
+    worlds: list[ModeWorld] = []
+    times = [(d, m, False) for d in delays for m in NODES] + [(30, m, True) for m in NODES]
+    for delay, nodes, early in [(7, 200, False)] if quick else times:
+        of = partial(ModeWorld, delay=delay, nodes=nodes, runs=MODE_RUNS + 2 * delay, early=early)
         worlds += [
             of("growing"), of("growing", "today"), of("frozen", "today"), of("frozen", "then"),
             of("window", bands=3), of("window", "today", bands=3),
@@ -215,51 +261,64 @@ def mode_worlds(quick: bool) -> list[ModeWorld]:
     return worlds[:4] if quick else worlds
 
 
+def count_mode(world: ModeWorld, seed: int) -> dict[str, int]:
+    """Return how often each verdict was said in one life, half-way and at its end."""
+    life, counts = play_mode(world, seed), dict.fromkeys(
+        ("runs", "watch", "broken", "windows", "window_broken", "ever", "parts", "parts_broken",
+         "no_verdict", "decline"), 0
+    )  # fmt: skip
+    for now in (world.runs // 2, world.runs):
+        rows, capitals = audit_mode(life.until(now), life.unsettled(now))
+        counts["decline"] += any(math.log(capital) >= ALARM for capital in capitals)
+    _count_rows(counts, rows)
+    return counts
+
+
 def measure_mode(world: ModeWorld, lives: int) -> dict[str, Any]:
-    """Return the same as `measure_quiet` for one of these, with its parts where it has promises."""
-    of = dict.fromkeys(("runs", "watch", "broken", "windows", "window_broken", "ever", "parts",
-                        "parts_broken", "no_verdict"), 0)  # fmt: skip
-    of_lives: list[dict[str, int]] = []
-    ever_declined = 0
-    for seed in range(lives):
-        life, mine = play_mode(world, seed), dict.fromkeys(of, 0)
-        for now in (world.runs // 2, world.runs):
-            rows, capitals = audit_mode(life.until(now))
-            ever_declined += any(math.log(capital) >= ALARM for capital in capitals)
-        _count_rows(mine, rows)
-        of_lives.append(mine)
-        of = {name: many + mine[name] for name, many in of.items()}
+    """Return the same as `measure_quiet` for one of these."""
+    return judge_modes(world.name, [count_mode(world, s) for s in range(lives)], swings(world))
+
+
+def judge_modes(name: str, counts: Sequence[dict[str, int]], swinging: bool) -> dict[str, Any]:
+    """Return the row of some lives, with their parts where they have promises."""
+    lives = len(counts)
+    of = {key: sum(life[key] for life in counts) for key in counts[0]}
     row: dict[str, Any] = {
-        "world": world.name,
+        "world": name,
+        "lives": lives,
         "watch": of["watch"] / max(1, of["runs"]),
         "broken": of["broken"] / max(1, of["runs"]),
         "window broken": of["window_broken"] / max(1, of["windows"]),
         "total ever broken": of["ever"] / lives,
-        "decline ever": ever_declined / (2 * lives),
+        "decline ever": of["decline"] / (2 * lives),
         "part broken": of["parts_broken"] / max(1, of["parts"]),
-        "no verdict": of["no_verdict"] / max(1, lives),
+        "no verdict": of["no_verdict"] / lives,
     }
     bad = any(
         count > binom.ppf(1 - CLEARLY, many, claim)
         for count, many, claim in (
             (of["ever"], lives, ANYTIME_DELTA),
-            (ever_declined, 2 * lives, DECLINE_DELTA),
+            (of["decline"], 2 * lives, DECLINE_DELTA),
             (of["parts_broken"], of["parts"], BROKEN_P),
         )
     ) or any(
-        is_clearly_above([life[name] / max(1, life["runs"]) for life in of_lives], claim)
-        for name, claim in (("watch", WATCH_P + 0.01), ("broken", BROKEN_P + 0.005))
+        is_clearly_above(_shares(counts, said), claim)
+        for said, claim in (("watch", WATCH_P + 0.01), ("broken", BROKEN_P + 0.005))
+        if not (swinging and said == "watch")
     )
     return row | {"verdict": "red" if bad else "green"}
 
 
-def audit_mode(life: ModeLife) -> tuple[list[CoverageRow], list[float]]:
+def audit_mode(
+    life: ModeLife, unsettled: frozenset[int] = frozenset()
+) -> tuple[list[CoverageRow], list[float]]:
     """Return the rows of an audit of a life, and the capital of the bet on a decline."""
     found: list[CoverageDecline] = []
     named = ((), life.named) if life.world.promise == "group" else (life.named, ())
     rows = coverage_rows(
-        life.tallies, *named, WINDOW_RUNS, {"m": life.whole}, life.of_parts, declines=found
-    )
+        life.tallies, *named, WINDOW_RUNS, {"m": life.whole}, life.of_parts, unsettled=unsettled,
+        declines=found,
+    )  # fmt: skip
     return rows, [evidence.capital for evidence in found]
 
 
@@ -299,22 +358,38 @@ def measure_power(world: World, lives: int) -> dict[str, Any]:
     }
 
 
-def measure(quick: bool, lives: int, part: str = "all") -> Iterator[dict[str, Any]]:
-    """Yield a row for each world and alarm, or for those of one part alone."""
+def play_rows(
+    worlds: Sequence[Any],
+    lives: int,
+    count: Callable[[Any, int], dict[str, int]],
+    judge: Callable[[str, Sequence[dict[str, int]], bool], dict[str, Any]],
+) -> Iterator[dict[str, Any]]:
+    """Play every world and yield the rows of `group_worlds`."""
+    counts = {world: [count(world, seed) for seed in range(lives)] for world in worlds}
+    for name, grouped in group_worlds(worlds).items():
+        of_row = [life for world in grouped for life in counts[world]]
+        yield judge(name, of_row, any(swings(world) for world in grouped))
+
+
+def measure(
+    quick: bool, lives: int, part: str = "all", delays: Sequence[int] = DELAYS
+) -> Iterator[dict[str, Any]]:
+    """Yield the rows of each part, or those of one part alone."""
     if part in {"all", "quiet"}:
-        for world in quiet_worlds(quick):
-            yield {"part": "quiet", "lives": lives} | measure_quiet(world, lives)
+        for row in play_rows(quiet_worlds(quick, delays), lives, count_false, judge_quiet):
+            yield {"part": "quiet"} | row
     if part in {"all", "modes"}:
-        for of_mode in mode_worlds(quick):
-            yield {"part": "modes", "lives": lives} | measure_mode(of_mode, lives)
+        for row in play_rows(mode_worlds(quick, delays), lives, count_mode, judge_modes):
+            yield {"part": "modes"} | row
     if part in {"all", "power"}:
-        delays, nodes = ((7,), (200,)) if quick else (DELAYS, NODES)
-        for world in (World(mode, d, m) for mode in POWER_MODES for d in delays for m in nodes):
-            yield {"part": "power", "lives": 2 * lives} | measure_power(world, 2 * lives)
+        times = ((7, 200),) if quick else tuple((d, m) for d in delays for m in NODES)
+        for world in (World(mode, d, m) for mode in POWER_MODES for d, m in times):
+            many = POWER_LIVES * lives
+            yield {"part": "power", "lives": many} | measure_power(world, many)
     if part in {"all", "alarms"}:
         from benchmarks.alarm_lives import measure_alarms
 
-        for row in measure_alarms(quick):
+        for row in measure_alarms(quick, lives):
             yield {"part": "alarms"} | row
 
 
@@ -335,14 +410,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true", help="print the rows as JSON")
-    parser.add_argument("--lives", type=int, help="per world; 20, with --quick 3")
+    parser.add_argument(
+        "--lives", type=int, default=2,
+        help=f"per world; power {POWER_LIVES} times, alarms {100 / ALARM_LIVES:g} % of theirs each",
+    )  # fmt: skip
+    parser.add_argument("--delays", type=int, nargs="+", default=DELAYS, help="in runs")
     parser.add_argument("--part", choices=PARTS, default="all")
     options = parser.parse_args()
     rows = []
     if not options.json:
         print(CLAIMED)
-    lives = options.lives or (3 if options.quick else 20)
-    for row in measure(options.quick, lives, options.part):
+    for row in measure(options.quick, options.lives, options.part, options.delays):
         rows.append(row)
         if not options.json:
             print_row(rows[-1])

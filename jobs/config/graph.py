@@ -50,7 +50,7 @@ class GraphSettings(Section):
         le=3_650,
         description="After how many days the class of a node is usually known. It counts for "
         "classes that no evaluated node has shown yet: runs wait for them before they calibrate "
-        "and move the level, twice as long at most (without it, 90 runs); afterwards the delay is "
+        "and move the level, twice as long at most (without it, a year); afterwards the delay is "
         "measured, class by class.",
     )
     created_at: str = Field("created_at", description="Property with a node's creation time.")

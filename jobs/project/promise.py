@@ -30,6 +30,9 @@ from ringfence.models.scores.registry import REFERENCE, SCORES, score_named
 PROMISE_KEY = "promise"
 """Of a model's manifest: its terms."""
 
+WAIT_OF_RUNS, WAIT_OF_TIME = "90 runs", "1 year"
+"""How long a run waits for a class that was never seen, in versions trained before and now."""
+
 SHAPES_SETS = {"drift_half_life_days", "edge_test_weight", "nonempty", "classes"}
 """Settings that shape sets and belong to no model."""
 
@@ -51,6 +54,7 @@ class PromiseTerms:
     weights: str
     group: str | None = None
     adapt_rule: str = THEN
+    longest_wait: str = WAIT_OF_RUNS
 
     def score_options(self) -> dict[str, float | int]:
         """Return the settings that the score takes besides, by name."""
@@ -81,6 +85,11 @@ class PromiseTerms:
         """Whether runs settle by one delay for all classes, as in versions trained before."""
         return self.adapt_rule == THEN
 
+    @property
+    def waits_by_runs(self) -> bool:
+        """Whether a class that was never seen is waited for 90 runs, however long these take."""
+        return self.longest_wait == WAIT_OF_RUNS
+
     def promise_options(self, settings: ConformalSettings) -> PromiseOptions:
         """Return what the promise takes besides: alphas of single classes, groups."""
         return PromiseOptions(settings.classes, self.group)
@@ -106,6 +115,10 @@ FIRST_TERMS = PromiseTerms(
 """What models were trained with before manifests recorded it."""
 
 
+LONGEST_WAIT = "longest_wait"  # of a version, and no setting
+_SETTINGS = FIRST_TERMS.as_manifest().keys() - {LONGEST_WAIT}
+
+
 def terms_for_training(
     settings: ConformalSettings, chosen_score: str | None = None
 ) -> PromiseTerms:
@@ -113,7 +126,7 @@ def terms_for_training(
 
     `chosen_score` is what `score = "auto"` chose; until then that setting stands as "auto".
     """
-    values = {name: getattr(settings, name) for name in FIRST_TERMS.as_manifest()}
+    values = {name: getattr(settings, name) for name in _SETTINGS} | {LONGEST_WAIT: WAIT_OF_TIME}
     given = settings.model_fields_set
     if "calibration_set" not in given and not rule_named(settings.rule).allows_recent_labels:
         values["calibration_set"] = FROZEN.name
@@ -237,6 +250,8 @@ def _counts(name: str, *terms: PromiseTerms) -> bool:
         return any(each.adapt for each in terms)
     if name == "adapt_rule":
         return any(each.uses_recent_labels for each in terms)
+    if name == LONGEST_WAIT:
+        return any(each.uses_recent_labels and not each.settles_by_age for each in terms)
     if any(name in kind.settings for kind in PROMISES.values()):
         return any(name in each.promise_kind.settings for each in terms)
     if any(name in kind.settings for kind in CALIBRATION_SETS.values()):

@@ -9,21 +9,24 @@ answers for the level, once it is *settled*:
    99 % of the nodes are or no class is clearly short;
 2. otherwise when it is as old as classes usually take (the *usual delay*), some are known, and no
    class is clearly short of its usual share among the known nodes of the runs of that age;
-3. at the latest at twice the usual delay, with what is known by then. While a class that is usual
-   has never been seen, that is after 90 runs, or after twice the declared delay where there is one.
+3. at the latest at twice the usual delay, with what is known by then. While a class of the training
+   has never been seen since, that is after a year, or after twice the declared delay where there is
+   one: how late it comes is not known, and until then calibration is that of the training.
 
 The usual delay is measured per class (`settled_age`), on runs that are old enough to show it: of a
 young run only early classes can be known, so that it would always look settled. It is the smallest
 that 99 % of the nodes, by the usual shares of their classes, have come by; a class that comes later
-than 90 runs, and than twice what half of the nodes take, is not waited for. Usual shares are those
+than a year, and than twice what half of the nodes take, is not waited for. Usual shares are those
 of the training, and of the newest long-settled runs once these hold enough nodes: a share that has
-really changed stops nothing for ever. Labels of a settled run that come later join as they come;
-the run has answered.
+really changed stops nothing for ever. Runs are long settled after the longest wait, so while a
+class was never seen the shares of the training stand for a year. Older versions waited 90 runs,
+however long these took (`FORMER_WAIT_RUNS`), and keep that. Labels of a settled run that come later
+join as they come; the run has answered.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +53,11 @@ NEARLY_ALL = 0.95
 MAX_MISSING_SHARE = 0.01
 """What is missing holds no run back where it is no larger a share of the nodes."""
 
-MAX_WAIT_RUNS = 90
-"""How long a run waits for a usual class that was never seen, where no delay is declared."""
+MAX_WAIT_DAYS = 365
+"""How long a run waits for a class that was never seen, where no delay is declared."""
+
+FORMER_WAIT_RUNS = 90
+"""The same in versions that were trained before it was a time."""
 
 MIN_SHARE_NODES = 100
 """Known nodes of long-settled runs from which on they say what is usual, not the training."""
@@ -87,6 +93,8 @@ class SettledRuns:
     short: classes that are clearly short of their usual share among runs that wait.
     missing: the same among runs that are overdue.
     left_out: classes that come too late to be waited for.
+    trained: share of each class at the training [classes].
+    unseen: classes of the training that were clearly never seen since.
     """
 
     ready: Mask
@@ -98,6 +106,8 @@ class SettledRuns:
     short: tuple[int, ...] = ()
     missing: tuple[int, ...] = ()
     left_out: tuple[int, ...] = ()
+    trained: Floats = field(default_factory=lambda: np.zeros(0))
+    unseen: tuple[int, ...] = ()
 
 
 def settled_age(of_run: Ints, lags: Ints) -> int:
@@ -119,7 +129,11 @@ def settled_age(of_run: Ints, lags: Ints) -> int:
 
 
 def settle_runs(
-    evaluated: Ints, labels: Labels, usual: Floats | None = None, declared: int | None = None
+    evaluated: Ints,
+    labels: Labels,
+    usual: Floats | None = None,
+    declared: int | None = None,
+    longest: int = MAX_WAIT_DAYS,
 ) -> SettledRuns:
     """Return which runs are settled when the next one is made.
 
@@ -128,6 +142,8 @@ def settle_runs(
         labels: the classes that are known.
         usual: shares of the classes at the training [classes]; None where nothing is known of them.
         declared: after how many runs classes are known, as the configuration has it.
+        longest: how many runs one waits for a class that was never seen, NEVER for as long as it
+            takes; a year of daily runs where nothing is given.
 
     >>> runs = np.array([0] * 10 + [1] * 10 + [2])
     >>> labels = Labels(runs, np.zeros(21, np.int64), np.ones(21, np.int64))
@@ -139,14 +155,18 @@ def settle_runs(
     counts = _count_classes(runs, labels, 0 if usual is None else len(usual))
     delays = _delays(age, labels, counts.shape[1])
     trained = _usual_shares(counts, usual)
-    waits = _Waits.measure(delays, trained, trained, declared)
+    waits = _Waits.measure(delays, trained, trained, declared, longest)
     shares = _newer_shares(counts, age, waits)
     if shares is not None:
-        waits = _Waits.measure(delays, shares, trained, declared)
+        waits = _Waits.measure(delays, shares, trained, declared, longest)
+    unseen = _unseen(delays, trained, int((labels.class_of >= 0).sum()))
     known = np.bincount(labels.of_run, minlength=runs)
     some, old = known > 0, age >= waits.limit
     if waits.delay is None:
-        return SettledRuns(some & False, some & False, None, waits.limit, waits.usual, delays)
+        nobody = some & False
+        return SettledRuns(
+            nobody, nobody, None, waits.limit, waits.usual, delays, trained=trained, unseen=unseen
+        )
     nearly, in_time = some & (known >= NEARLY_ALL * evaluated), age >= waits.delay
     early_short = _short_unless_known(counts, evaluated, nearly & (age < waits.early_until), waits)
     pool = in_time & ~old
@@ -167,6 +187,8 @@ def settle_runs(
         (early_short or short) if bool((some & ~whole & ~old).any()) else (),
         missing,
         waits.left_out,
+        trained,
+        unseen,
     )
 
 
@@ -184,12 +206,14 @@ class _Waits:
     left_out: tuple[int, ...]
 
     @classmethod
-    def measure(cls, delays: Ints, usual: Floats, trained: Floats, declared: int | None) -> _Waits:
+    def measure(
+        cls, delays: Ints, usual: Floats, trained: Floats, declared: int | None, longest: int
+    ) -> _Waits:
         """Return the waits; `trained` are the shares that a late class had before it was late."""
         seen = delays < NEVER
         if not seen.any():
-            return cls(0, None, 2 * declared if declared else MAX_WAIT_RUNS, usual, ())
-        longest = max(MAX_WAIT_RUNS, 2 * (declared or 0), 2 * _delay_of(delays, usual, 0.5))
+            return cls(0, None, 2 * declared if declared else longest, usual, ())
+        longest = max(longest, 2 * (declared or 0), 2 * _delay_of(delays, usual, 0.5))
         waited_for = seen & (delays <= longest)
         delay = _delay_of(delays[waited_for], usual[waited_for], 1.0 - MAX_MISSING_SHARE)
         never_seen = float(usual[~seen].sum()) > MAX_MISSING_SHARE
@@ -234,6 +258,12 @@ def _newer_shares(counts: Ints, age: Ints, waits: _Waits) -> Floats | None:
     long_settled = np.flatnonzero((age >= waits.limit) & (counts.sum(axis=1) > 0))[-NEWEST_RUNS:]
     nodes = counts[long_settled].sum(axis=0)
     return nodes / nodes.sum() if nodes.sum() >= MIN_SHARE_NODES else None
+
+
+def _unseen(delays: Ints, trained: Floats, known: int) -> tuple[int, ...]:
+    """Classes of more than 1 % at the training of which chance alone would have shown some."""
+    unseen = (delays == NEVER) & (trained > MAX_MISSING_SHARE)
+    return tuple(np.flatnonzero(unseen & ((1.0 - trained) ** known < SHORT_P)).tolist())
 
 
 def _short_unless_known(

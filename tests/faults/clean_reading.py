@@ -100,7 +100,7 @@ def _compute(
     never = held_out_keys(model.manifest, [member.node_key for member in joined])
     joined = [member for member in joined if member.node_key not in never]
     terms = terms_in_force(workspace.settings.conformal, model.manifest)
-    usual = usual_labels(model.manifest, terms.settles_by_age)
+    usual = usual_labels(model.manifest, terms)
     known = [*_settled(workspace, model.version, known, seq, len(joined), usual), *joined]
     here = [key for key, row in zip(keys, mirror.find(keys).tolist(), strict=True) if row >= 0]
     calibrated = replace(

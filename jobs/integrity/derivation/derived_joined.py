@@ -101,7 +101,7 @@ class JoinedNodes:
         if not terms.uses_recent_labels:
             return Came((), 0), ()
         manifest = self.history.manifest(run.version)
-        usual = usual_labels(manifest, terms.settles_by_age, basis["label_delay_days"])
+        usual = usual_labels(manifest, terms, basis["label_delay_days"])
         found = find_joining(
             known,
             self.history.run_counts(run),

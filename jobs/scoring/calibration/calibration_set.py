@@ -160,7 +160,7 @@ def _choose(
             draw_seed,
         ),
         held_out=partial(held_out_keys, model.manifest),
-        usual=usual_labels(model.manifest, terms.settles_by_age, label_delay_days),
+        usual=usual_labels(model.manifest, terms, label_delay_days),
     )
 
 

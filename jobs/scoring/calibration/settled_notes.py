@@ -9,9 +9,10 @@ from ringfence.connector.records import RunFacts
 from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.jobs.scoring.calibration.calibration_set import CalibrationSet
 from ringfence.jobs.scoring.calibration.settled_runs import SettledRecord
-from ringfence.models.calibration.cohort import NEVER
+from ringfence.models.calibration.cohort import MAX_MISSING_SHARE, NEVER
 
 UNTIL_THEN = "the promise rests on the calibration nodes of the training until then"
+NEVER_SEEN = "never seen since the training"
 NOTHING_KNOWN_YET = "no class of an evaluated node is known yet"
 SETTLED_KEY = "settled"
 """Of the column `levels` of a run: what is written here."""
@@ -32,8 +33,24 @@ def describe_settled(settled: SettledRecord, answered: Collection[int], adapt: b
         _describe_delay(runs.delay, answered, adapt),
         *_describe_waiting(settled, bool(answered)),
         *_describe_left_out(settled),
+        *describe_unseen(settled),
         *describe_held(settled),
     ]
+
+
+def describe_unseen(settled: SettledRecord) -> list[str]:
+    """Return the note on classes of the training that were clearly never seen since."""
+    runs = settled.runs
+    if not runs.unseen:
+        return []
+    waits = float(runs.usual[list(runs.unseen)].sum()) > MAX_MISSING_SHARE
+    meaning = (
+        f"a run that is known in part waits {_at_most(runs.limit)}, then it counts without them"
+        if waits
+        else "no run waits for them any more; level, newest calibration nodes and verdicts speak "
+        "of the other classes"
+    )
+    return [f"{NEVER_SEEN}: {settled.named(runs.unseen)}; {meaning}"]
 
 
 def describe_held(settled: SettledRecord) -> list[str]:
@@ -57,6 +74,7 @@ def describe_frozen(settled: SettledRecord) -> list[str]:
     return [
         f"{_how_late(delay)}; calibration is frozen and waits for none, verdicts are about runs "
         "whose classes have come",
+        *describe_unseen(settled),
         *describe_held(settled),
         *([f"{early} runs are judged by no verdict yet: only early classes of theirs are known"]
           if early else []),
@@ -79,7 +97,7 @@ def with_settled(facts: RunFacts, calibration: CalibrationSet, terms: PromiseTer
     runs = calibration.settled.runs
     record = {
         "delay": runs.delay,
-        "limit": runs.limit,
+        "limit": None if runs.limit == NEVER else runs.limit,
         "words": describe_late_classes(calibration, terms),
     }
     return replace(facts, levels={**(facts.levels or {}), SETTLED_KEY: record})
@@ -102,9 +120,8 @@ def _describe_waiting(settled: SettledRecord, some_answered: bool) -> list[str]:
     if runs.short:
         waiting = int((~runs.ready).sum())
         notes.append(
-            f"{waiting} runs wait for classes that have not come at their usual share: "
-            f"{settled.named(runs.short)}; a run waits {runs.limit} runs at most"
-            + ("" if some_answered else f", and {UNTIL_THEN}")
+            f"{waiting} runs wait for classes that have hardly come: {settled.named(runs.short)}; "
+            f"a run waits {_at_most(runs.limit)}" + ("" if some_answered else f", and {UNTIL_THEN}")
         )
     if settled.overdue and runs.missing:
         notes.append(
@@ -112,6 +129,10 @@ def _describe_waiting(settled: SettledRecord, some_answered: bool) -> list[str]:
             f"they waited {runs.limit} runs; what is said of them holds for the other classes"
         )
     return notes
+
+
+def _at_most(limit: int) -> str:
+    return "as long as it takes" if limit == NEVER else f"{limit} runs at most"
 
 
 def _describe_left_out(settled: SettledRecord) -> list[str]:

@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 from ringfence.connector.records import Member, RunCount
 from ringfence.connector.store.calibration.known import KnownCount
 from ringfence.connector.times import NANOSECONDS
+from ringfence.jobs.project.promise import PromiseTerms
 from ringfence.models.calibration.cohort import (
+    FORMER_WAIT_RUNS,
     MAX_MISSING_SHARE,
+    MAX_WAIT_DAYS,
     NEARLY_ALL,
     NEVER,
     NEWEST_RUNS,
@@ -80,23 +83,33 @@ class UsualLabels:
     classes: labelled nodes of each class at the training; empty where a version did not record it.
     delay_days: `[graph] label_delay_days`.
     by_age: whether runs settle by the rule of versions trained before, of these classes alone.
+    by_runs: whether a class that was never seen is waited for 90 runs, as by older versions.
     """
 
     classes: Mapping[str, int]
     delay_days: float | None = None
     by_age: bool = False
+    by_runs: bool = False
 
 
 NOTHING_KNOWN = UsualLabels({})
 
 
 def usual_labels(
-    manifest: Mapping[str, Any], by_age: bool = False, delay_days: float | None = None
+    manifest: Mapping[str, Any],
+    terms: PromiseTerms | None = None,
+    delay_days: float | None = None,
 ) -> UsualLabels:
-    """Return what a version knows of its classes: their labelled nodes at its training."""
+    """Return what a version knows of its classes: their labelled nodes at its training.
+
+    Without `terms` runs settle as those of a version that is trained today.
+    """
     counts = manifest.get("data", {}).get("classes", {})
     return UsualLabels(
-        {name: counts.get(name, 0) for name in manifest.get("classes", counts)}, delay_days, by_age
+        {name: counts.get(name, 0) for name in manifest.get("classes", counts)},
+        delay_days,
+        by_age=terms is not None and terms.settles_by_age,
+        by_runs=terms is not None and terms.waits_by_runs,
     )
 
 
@@ -135,9 +148,10 @@ class SettledRecord:
         return self.waiting if is_choice else self.held
 
     def named(self, classes: Sequence[int]) -> str:
-        """Return some classes with their usual shares: "mule (usually 6 % of nodes)"."""
+        """Return some classes with their shares: "mule (6 % of the nodes trained on)"."""
+        trained = self.runs.trained
         return ", ".join(
-            f"{self.names[c]} (usually {100 * self.runs.usual[c]:.2g} % of nodes)" for c in classes
+            f"{self.names[c]} ({100 * trained[c]:.2g} % of the nodes trained on)" for c in classes
         )
 
 
@@ -178,7 +192,8 @@ def find_settled(
             np.array([run.evaluated for run in runs], np.int64),
             labels,
             np.array(list(usual.classes.values()), np.float64) if any_counted else None,
-            declared_runs(decided, usual.delay_days),
+            runs_within(decided, usual.delay_days),
+            _longest_wait(decided, usual),
         )
         held, of_sample = _find_held(known, runs, settled, place)
         settled = replace(settled, ready=settled.ready & ~held, overdue=settled.overdue & ~held)
@@ -289,16 +304,23 @@ def _settled_by_age(runs: int, labels: Labels, classes: int) -> SettledRuns:
     )
 
 
-def declared_runs(decided_ns: NDArray[np.int64], delay_days: float | None) -> int | None:
-    """Return how many runs a declared delay takes, by the time between the newest runs.
+def _longest_wait(decided_ns: NDArray[np.int64], usual: UsualLabels) -> int:
+    """How many runs one waits for a class that was never seen; NEVER while no run can tell."""
+    if usual.by_runs:
+        return FORMER_WAIT_RUNS
+    return runs_within(decided_ns, float(MAX_WAIT_DAYS)) or NEVER
 
-    >>> declared_runs(np.arange(5) * DAY_NS, 14.0)
+
+def runs_within(decided_ns: NDArray[np.int64], days: float | None) -> int | None:
+    """Return how many runs some days take, by the time between the newest runs.
+
+    >>> runs_within(np.arange(5) * DAY_NS, 14.0)
     14
-    >>> declared_runs(np.array([0]), 14.0) is None
+    >>> runs_within(np.array([0]), 14.0) is None
     True
     """
     newest = decided_ns[-NEWEST_RUNS:]
-    if delay_days is None or len(newest) < 2 or newest[-1] <= newest[0]:
+    if days is None or len(newest) < 2 or newest[-1] <= newest[0]:
         return None
     between = float(newest[-1] - newest[0]) / (len(newest) - 1)
-    return max(1, math.ceil(delay_days * DAY_NS / between))
+    return max(1, math.ceil(days * DAY_NS / between))

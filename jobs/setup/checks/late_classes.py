@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from ringfence.connector.errors import ModelError
@@ -13,7 +13,13 @@ from ringfence.connector.store.runs import newest_run_of_model
 from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.project.promise import PromiseTerms, terms_in_force
 from ringfence.jobs.scoring.calibration.calibration_set import read_settled
-from ringfence.jobs.scoring.calibration.settled_notes import SETTLED_KEY, describe_frozen
+from ringfence.jobs.scoring.calibration.settled_notes import (
+    NEVER_SEEN,
+    SETTLED_KEY,
+    describe_frozen,
+    describe_unseen,
+)
+from ringfence.jobs.scoring.calibration.settled_runs import SettledRecord
 from ringfence.jobs.setup.finding import Finding
 from ringfence.models.calibration.adaptive_level import THEN, largest_stable_step
 
@@ -28,13 +34,30 @@ def check_late_classes(store: Store, settings: Settings) -> Iterator[Finding]:
     last = newest_run_of_model(store, settings.project, manifest["version"])
     if last is None:
         return
+    settled = read_settled(store, settings, manifest)
+    yield from _check_unseen(settled)
     if not terms.uses_recent_labels:
-        words = describe_frozen(read_settled(store, settings, manifest))
-        yield from (Finding("ok", sentence) for sentence in words)
+        yield from _say("", describe_frozen(settled))
         return
     record = (last.levels or {}).get(SETTLED_KEY, {})
-    yield from (Finding("ok", f"run {last.seq}: {words}") for words in record.get("words", []))
+    yield from _say(f"run {last.seq}: ", record.get("words", []))
     yield from _check_swing(terms, _delay(record, last.levels or {}))
+
+
+def _say(where: str, words: Iterable[str]) -> Iterator[Finding]:
+    """Say what is as it is; classes that were never seen have a warning."""
+    yield from (Finding("ok", where + said) for said in words if not said.startswith(NEVER_SEEN))
+
+
+def _check_unseen(settled: SettledRecord) -> Iterator[Finding]:
+    """Whether a class of more than 1 % at the training was never seen since."""
+    for sentence in describe_unseen(settled):
+        yield Finding(
+            "warning",
+            sentence,
+            "set [graph] label_delay_days, if its classes come later than those seen so far; if "
+            "there are none any more: ringfence train",
+        )
 
 
 def _delay(record: Mapping[str, Any], levels: Mapping[str, Any]) -> int:

@@ -1,5 +1,7 @@
 """The promise of new models, and what a trained one keeps."""
 
+from dataclasses import asdict, replace
+
 import pytest
 
 from ringfence.connector.errors import ConfigError
@@ -7,6 +9,7 @@ from ringfence.jobs.config.conformal import ConformalSettings
 from ringfence.jobs.project.promise import (
     FIRST_TERMS,
     differences_from_new,
+    options_of,
     terms_for_training,
     terms_in_force,
 )
@@ -60,3 +63,24 @@ def test_ways_to_calibrate_that_break_the_promise_are_refused(given, reason):
     settings = ConformalSettings(**given)
     with pytest.raises(ConfigError, match=reason):
         require_calibration(settings, terms_for_training(settings))
+
+
+def test_a_model_keeps_how_long_it_waits_for_a_class_that_was_never_seen():
+    before = {"promise": FIRST_TERMS.as_manifest() | {"calibration_set": "window", "adapt": True,
+                                                      "adapt_rule": "today"}}  # fmt: skip
+    del before["promise"]["longest_wait"]
+    settings = ConformalSettings()
+    new = terms_for_training(settings)
+    kept, given = (
+        terms_in_force(settings, before),
+        terms_in_force(settings, {"promise": asdict(new)}),
+    )
+    assert (kept.longest_wait, kept.waits_by_runs) == ("90 runs", True)
+    assert (given.longest_wait, given.waits_by_runs) == ("1 year", False)
+    assert "longest_wait" not in options_of(settings, kept)
+    assert '"longest_wait":"1 year"' in options_of(settings, given)
+    assert "longest_wait: this model keeps 90 runs; one trained now has 1 year" in (
+        differences_from_new(settings, before)
+    )
+    by_age = replace(new, adapt_rule="then")  # nothing is waited for by that rule
+    assert "longest_wait" not in options_of(settings, by_age)

@@ -1,11 +1,14 @@
 """Doctor knows how late classes come, by the project's own record, and says what it means."""
 
+import json
 from dataclasses import replace
 
 import pytest
 
+from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
 from ringfence.jobs.project.promise import FIRST_TERMS
+from ringfence.jobs.scoring.calibration.calibration_set import read_settled
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.checks import late_classes
 from ringfence.jobs.setup.checks.late_classes import check_late_classes
@@ -39,6 +42,31 @@ def test_doctor_and_status_say_how_late_classes_come_and_what_is_answered(scored
     assert told == f"run 2: {words}"
     last = read_status(scored.workspace.store, "test").runs[-1]
     assert late_classes_of_run(last) == [words]
+
+
+@sqlite
+@pytest.mark.parametrize("conformal", [{}, {"calibration_set": "frozen", "adapt": False}])
+def test_doctor_warns_of_a_class_that_was_never_seen_since_the_training(scored, conformal):
+    go_on(scored)
+    part = scored.workspace.settings.conformal.model_copy(update=conformal)
+    settings = scored.workspace.settings.model_copy(update={"conformal": part})
+    store = scored.workspace.store
+    assert not [f for f in check_late_classes(store, settings) if f.level == "warning"]
+    manifest = json.loads(active_manifest(store, settings.project))
+    (warning,) = late_classes._check_unseen(
+        read_settled(store, settings, with_class(manifest, "gone"))
+    )
+    assert warning.level == "warning"
+    assert "never seen since the training: gone (" in warning.text
+    assert "label_delay_days" in warning.fix
+
+
+def with_class(manifest, name):
+    """The manifest of a training that knew a class more, which no evaluated node has."""
+    counts = manifest["data"]["classes"]
+    counts = counts | {name: sum(counts.values()) // 4}
+    data = manifest["data"] | {"classes": counts}
+    return manifest | {"data": data, "classes": [*manifest["classes"], name]}
 
 
 @sqlite

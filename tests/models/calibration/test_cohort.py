@@ -1,8 +1,16 @@
 """When a run's nodes join calibration."""
 
 import numpy as np
+import pytest
 
-from ringfence.models.calibration.cohort import MAX_WAIT_RUNS, Labels, settle_runs, settled_age
+from ringfence.models.calibration.cohort import (
+    FORMER_WAIT_RUNS,
+    MAX_WAIT_DAYS,
+    NEVER,
+    Labels,
+    settle_runs,
+    settled_age,
+)
 
 
 def labels(*runs):
@@ -75,7 +83,7 @@ class Life:
         self.shares, self.delays, self.nodes, self.known = shares, delays, nodes, known
         self.rng, self.classes, self.known_at = np.random.default_rng(seed), [], []
 
-    def settle(self, runs, usual=None, declared=None):
+    def settle(self, runs, usual=None, declared=None, longest=FORMER_WAIT_RUNS):
         while len(self.classes) < runs:
             self.add_run(len(self.classes))
         known = [at <= runs for at in self.known_at[:runs]]
@@ -85,7 +93,7 @@ class Life:
             np.concatenate([(at - i)[known[i]] for i, at in enumerate(self.known_at[:runs])]),
         )
         usual = np.array(self.shares if usual is None else usual)
-        return settle_runs(np.full(runs, self.nodes), labels_, usual, declared)
+        return settle_runs(np.full(runs, self.nodes), labels_, usual, declared, longest)
 
     def add_run(self, run):
         classes = self.rng.choice(len(self.shares), self.nodes, p=self.shares)
@@ -110,7 +118,7 @@ def test_runs_of_an_early_class_wait_for_the_others_whatever_their_delay():
         settled_ = life.settle(runs)
         assert not settled_.ready.any()
         assert settled_.short == (1, 2, 3)
-        assert settled_.limit == MAX_WAIT_RUNS
+        assert settled_.limit == FORMER_WAIT_RUNS
     assert life.ready(31) == [0, 1]
     assert life.settle(40).delay == 30
 
@@ -160,6 +168,35 @@ def test_a_class_that_never_comes_stops_nothing_for_ever():
     assert life.ready(80, usual=usual) == []
     assert life.ready(92, usual=usual) == list(range(86))  # two runs have waited for it in vain
     assert max(life.ready(150, usual=usual)) == 143
+
+
+EARLY_CLASS, LATE_CLASS = ([0.1, 0.3, 0.3, 0.3], [1, 150, 150, 150]), ([0.9, 0.1], [1, 200])
+
+
+@pytest.mark.parametrize(("shares", "delays"), [EARLY_CLASS, LATE_CLASS])
+def test_a_class_that_comes_within_a_year_is_waited_for_however_long_the_others_are_seen(
+    shares, delays
+):
+    life, latest = Life(shares, delays), max(delays)
+    for runs in (100, latest - 1):
+        assert life.ready(runs, longest=MAX_WAIT_DAYS) == []
+        assert life.ready(runs, longest=NEVER) == []
+    assert life.ready(latest + 20, longest=MAX_WAIT_DAYS) == list(range(21))
+    # the control: the rule of before, which let the classes that were seen answer for all
+    assert len(life.ready(latest - 1)) > 40
+
+
+def test_a_class_of_the_training_that_was_never_seen_since_is_named_however_long_it_is():
+    life = Life([0.5, 0.5, 0.0], [1, 1, 1], known=0.9)
+    for longest, runs in ((MAX_WAIT_DAYS, 20), (10, 60)):
+        settled_ = life.settle(runs, usual=[0.45, 0.45, 0.1], longest=longest)
+        assert settled_.unseen == (2,)
+        assert settled_.trained.tolist() == [0.45, 0.45, 0.1]
+    assert not settled_.usual[2]  # it is waited for no longer
+    assert life.settle(60, usual=[0.495, 0.495, 0.01]).unseen == ()
+    assert life.settle(60, usual=[0.5, 0.5, 0.0]).unseen == ()
+    few = Life([0.5, 0.5, 0.0], [1, 1, 1], nodes=5)
+    assert few.settle(3, usual=[0.45, 0.45, 0.1]).unseen == ()  # so few leave it out by chance
 
 
 def test_a_declared_delay_says_how_long_a_class_that_was_never_seen_may_take():

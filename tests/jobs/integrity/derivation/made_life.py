@@ -89,7 +89,7 @@ class Life:
     def joining(self):
         project = self.settings.project
         known = KnownNodes(self.store, project, VERSION)
-        eligible, usual = Eligibility(VERSION), usual_labels(MANIFEST, TERMS.settles_by_age)
+        eligible, usual = Eligibility(VERSION), usual_labels(MANIFEST, TERMS)
         every_run = run_counts(self.store, project)
         return find_joining(known, every_run, CLASSES, TERMS.calibration_kind, eligible, usual)
 

@@ -16,7 +16,7 @@ TRAINED = {"fraud": 50, "a": 150, "b": 150, "c": 150}
 SHARES = np.array(list(TRAINED.values())) / 500
 
 
-def settled(runs, delays, nodes=20, trained=TRAINED):
+def settled(runs, delays, nodes=20, trained=TRAINED, by_runs=False):
     """The record after so many runs, in which each class comes after its own number of runs."""
     runs_on_record = [RunCount(seq, 2 * seq, nodes) for seq in range(1, runs + 1)]
     known = [
@@ -25,21 +25,25 @@ def settled(runs, delays, nodes=20, trained=TRAINED):
         for name, count in zip(trained, (2, 6, 6, 6), strict=True)
         if name in delays and seq + delays[name] <= runs + 1
     ]
-    return find_settled(known, runs_on_record, UsualLabels(trained))
+    return find_settled(known, runs_on_record, UsualLabels(trained, by_runs=by_runs))
 
 
 @pytest.mark.parametrize("runs", [3, 95, 140])
 def test_where_most_classes_were_never_seen_no_run_is_a_basis_of_a_verdict(runs):
-    """From 90 runs on they answer for the level with what is known."""
-    record = settled(runs, {"fraud": 1})
-    assert record.find_early() == set(range(1, runs + 1))
-    assert bool(record.seqs) == (runs > 90)
+    """Nor do they answer for the level, as by the rule of before they did from 90 runs on."""
+    record, before = (settled(runs, {"fraud": 1}, by_runs=by_runs) for by_runs in (False, True))
+    assert record.find_early() == before.find_early() == set(range(1, runs + 1))
+    assert not record.seqs
+    assert bool(before.seqs) == (runs > 90)
 
 
-def test_a_small_class_that_never_comes_holds_no_verdict_back():
-    record = settled(140, {"a": 1, "b": 1, "c": 1})
+def test_a_small_class_that_never_comes_holds_verdicts_back_until_runs_wait_for_it_no_longer():
+    seen = {"a": 1, "b": 1, "c": 1}
+    record = settled(140, seen)
     assert not record.never_seen
-    assert record.find_early() <= record.waiting
+    assert record.find_early() == record.waiting == set(range(1, 141))
+    before = settled(140, seen, by_runs=True)
+    assert before.find_early() <= before.waiting < record.waiting
 
 
 def test_runs_that_are_known_whole_are_judged_whatever_was_never_seen():
