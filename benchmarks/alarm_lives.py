@@ -22,6 +22,8 @@ from ringfence.jobs.auditing.shortfalls import FAR
 from ringfence.jobs.auditing.summary import summarise
 from ringfence.models.calibration.comparison import LEVEL, compare_nodes
 from ringfence.models.guarantee.anytime import over_runs
+from ringfence.models.guarantee.decline import decline, predict_frozen
+from ringfence.models.guarantee.law import calibration_odds
 from ringfence.models.guarantee.list_verdict import RunOfList, judge_list
 from ringfence.models.guarantee.selection import LARGE_DIFFERENCE, selection_bias
 from ringfence.models.guarantee.verdict import BROKEN_P
@@ -52,6 +54,8 @@ def _alarms() -> list[tuple[str, str, float | None, str, Callable[[int], Fired],
         ("total", living, 0.01, OF_LIVES, lambda s: _total(World("today", 7, 100, RUNS), s), 60),
         ("decline", frozen, 0.01, OF_LIVES, lambda s: _decline(_world("frozen"), s), 300),
         ("decline", living, 0.01, OF_LIVES, lambda s: _decline(_world("today"), s), 40),
+        ("decline", f"{frozen}, labels trickle in, 30 runs late on average", 0.01, OF_LIVES,
+         _decline_of_trickling_labels, 300),
         ("drift", "20 nodes a run", 0.01, OF_LIVES, _drift, 20),
         ("classes", f"{frozen}, promise per class", 0.01, OF_LIVES,
          lambda s: _parts(ModeWorld("frozen", runs=RUNS, nodes=100, promise="class"), s), 60),
@@ -107,6 +111,22 @@ def _total(world: World, seed: int) -> Fired:
 def _decline(world: World, seed: int) -> Fired:
     played = play(world, seed)
     return _fired((log_capitals(played, world.runs - world.delay) >= ALARM).tolist())
+
+
+def _decline_of_trickling_labels(seed: int) -> Fired:
+    """Runs of 20 nodes grow by classes that come one by one, so each look bets anew on all."""
+    n, nodes, mean = 500, 20, 30.0
+    rng = np.random.default_rng([seed, 39])
+    missed = rng.random((RUNS, nodes)) < rng.beta(*calibration_odds(n, ALPHA)[::-1])
+    known_at = np.arange(RUNS)[:, None] + rng.geometric(1.0 / mean, (RUNS, nodes))
+    at = []
+    for now in range(EVERY, RUNS + 1, EVERY):
+        seen = known_at[:now] <= now
+        known, of_known = seen.sum(axis=1), (seen & missed[:now]).sum(axis=1)
+        known, of_known = known[known > 0], of_known[known > 0]
+        bet = decline(known, of_known, predict_frozen(n, known, of_known, ALPHA), ALPHA)
+        at.append(bet.alarm())
+    return _fired(at)
 
 
 def _drift(seed: int) -> Fired:

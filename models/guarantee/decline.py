@@ -16,7 +16,9 @@ ratio of the probabilities of what was seen, if that share of misses were r time
 is as predicted, grows with every miss and has mean at most 1 when all is well. Its product over
 runs from j on bets on a change at run j. Capital 1 is split over j (1 / ((j + 1) (j + 2)), which
 sums to 1) and over r; the total is a supermartingale, so it ever reaches 1 / delta with probability
-at most delta (Ville 1939), however often one looks and however long the model lives.
+at most delta (Ville 1939), however often one looks and however long the model lives. That needs the
+counts of a run to be final when it is bet on. Where classes trickle into runs that were counted
+before, this holds for the counts of each look by itself; over all looks it is measured.
 """
 
 from __future__ import annotations

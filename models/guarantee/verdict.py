@@ -215,17 +215,19 @@ def labels_needed(n: float, alpha: float) -> int:
     """Return how many known classes a verdict needs.
 
     Enough that three times the promised misses would be called broken; or, if n is too small for
-    that, enough that more would hardly move the lower end of the distribution.
+    that, enough that more would hardly move the lower end of the distribution. Where n is so small
+    that all sets are full, enough that a miss rate three times the promised one would show a miss.
 
-    >>> labels_needed(100, 0.1), labels_needed(100, 0.05), labels_needed(20, 0.02)
-    (30, 50, 1)
+    >>> labels_needed(100, 0.1), labels_needed(100, 0.05), labels_needed(8, 0.1)
+    (30, 50, 20)
     """
     a, b = calibration_odds(n, alpha)
+    sizes: tuple[int, ...] = (*range(10, 100, 10), *range(100, 2_001, 50))
     if a <= 0 or b <= 0:
-        return 1
+        shown = (m for m in sizes if max(0.0, 1 - 3 * alpha) ** m < BROKEN_P)
+        return next(shown, sizes[-1])
     usual = float(betaincinv(a, b, BROKEN_P)) - 0.05
     goal: float = max(0.0, min(1 - 3 * alpha, usual))  # alphas above a third: not one covered
-    sizes: tuple[int, ...] = (*range(10, 100, 10), *range(100, 2_001, 50))
     for m in sizes:
         if coverage_p_value(n, m, math.floor(goal * m), alpha) < BROKEN_P:
             return m

@@ -31,9 +31,43 @@ MODULES = ("jobs/**/*.py", "models/**/*.py", "connector/**/*.py", "examples/*/**
 COMMANDS = "jobs/cli/commands"  # docstrings there are the help that users see
 
 NUMBER = r"(?:\d[\d.,]*|#)"  # 5, 99.9, or a value that a text is filled with
+PER_CENT = rf"{NUMBER} ?(?:%|per ?cent)"
+COUNT = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|nineteen|ninety(?:-\w+)?"
+    r"|(?<![\d.,])\d{1,3}(?![\d,]))"
+)
+ROUND = r"(?:ten|twenty|(?:a |one )?hundred|(?:a |one )?thousand|10|20|100|1,000)\b(?!,)"
+JUDGED = r"(?:sets|alarms|verdicts|lists|classes|looks|lives)"
+KEPT = r"(?:coverage|sets?|promises?|alarms?|levels?)"
+FAILS = r"(?:fails?|errs?|wrong|right|correct|misle[ad]d?s?|missed|missing|lost|covered)"
+PLAIN = (  # as somebody says it who does not think of it as a probability
+    rf"\b{COUNT} (?:in|out of|in every|of every) {ROUND}|\b{COUNT} of (?:ten|twenty|a hundred)\b",
+    rf"\b{COUNT} (?:sets?|nodes?|times?|looks?|alarms?|runs) (?:in|out of|in every) {ROUND}",
+    rf"\b(?:once|twice) (?:in|every) (?:\w+ )?{ROUND}",
+    rf"\b(?:a|one|two|nine) (?:tenth|twentieth|hundredth|third|quarter)s? of (?:\w+ )?{JUDGED}\b",
+    rf"\bevery (?:tenth|twentieth|hundredth)\b|\b(?:half|most) of (?:the |all )?{JUDGED}\b",
+    rf"{PER_CENT} (?:sure|certain|certainty|confiden\w+|safe|likely|correct|right|wrong)\b",
+    rf"{PER_CENT} (?:of the time|probability|chance)\b",
+    r"\b(?:almost|nearly|virtually|practically) (?:certain(?:ly)?|sure(?:ly)?|always|never)\b",
+    r"\b(?:certainly|undoubtedly|without fail|in all likelihood|rarely|seldom|hardly ever)\b",
+    r"\b(?:very |most |quite )(?:un)?likely\b|\bprobably\b|\bunlikely\b",
+    r"\b(?:little|small|slim|good|high|low) (?:chance|risk|probability)\b",
+    r"\b(?:errors?|mistakes?|false positives?)\b[^.]*\b(?:rare|stays? (?:at|below|under|within))\b",
+    rf"\b{KEPT}\b[^.]*\b(?:will be|stays? (?:at|near|above|below))\b",
+    rf"\b{KEPT}\b[^.]*\bnever (?:drops?|falls?|fails?|errs?|lies?|misses)\b",
+    rf"\b{KEPT}\b[^.]*\balways (?:holds?|contains?|covers?|keeps?)\b",
+    r"\bsafe to (?:assume|say|conclude|leave)\b|\bcan(?: safely)? be (?:trusted|relied)\b",
+    r"\b(?:rely|bet) (?:on (?:it|the|a|its|these)|that)\b",
+    r"\b(?:be|are|is|am|feel) (?:quite |very |absolutely )?(?:sure|certain) (?:that|of|to)\b",
+    rf"\b{FAILS}\b[^.]*(?:{PER_CENT}|\b(?:tenth|twentieth)\b)",
+    rf"(?:{PER_CENT}|\b(?:tenth|twentieth)\b)[^.]*\b{FAILS}\b",
+    rf"\bon average[^.]*{PER_CENT}|{PER_CENT}[^.]*\bon average\b",
+    r"\bexpect (?:about |at most )?(?:one|two|\d+|no|an?|fewer)\b[^.]*\b(?:alarm|miss|error)",
+)
 CLAIM = re.compile(
     "|".join(
         (
+            *PLAIN,
             r"\bprobabilit(?:y|ies) (?:at|of coverage|that|>=|<=)|\bpromised probability",
             rf"{NUMBER} ?% intervals?\b|\bchances? of\b|\bone per cent\b|\b1 in {NUMBER}",
             rf"\bat (?:most|least) (?:about )?{NUMBER} ?(?:%|per cent|of\b)",
@@ -71,6 +105,9 @@ NO_CLAIM = re.compile(
             r"^false alarm$|[\"']false alarm=|\bconfirmed\b[^.]*\bfalse[ -]alarm\b",  # outcomes
             r"Whatever happens here|at which false-alarm rate",  # a server, tests
             r"refused them by chance|\.guarantee and \.networks",  # what was, names
+            r"nodes of unknown class were missed|% of such nodes were right",  # counts
+            r"known nodes are covered by|precisely wrong",  # counts, a figure's
+            r"are rarely read|too seldom or too often|trees nearly always",  # no rates
         )
     ),
     re.IGNORECASE,

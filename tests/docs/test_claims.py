@@ -64,6 +64,58 @@ PLANTED = (
     ("jobs/cli/commands/new.py", 'def new():\n    """Score with a guarantee."""\n'),
 )
 
+PLAIN = (
+    "Nine in ten sets contain the right answer.",
+    "A set is wrong one time in ten.",
+    "The right class is missing from a tenth of the sets.",
+    "Only one set in ten is wrong.",
+    "Sets contain the truth nine times in ten.",
+    "The set almost certainly holds the class.",
+    "The alarm rarely fires without cause.",
+    "False positives are rare.",
+    "It is safe to assume that the class is in the set.",
+    "We are 90 % sure that the class is among them.",
+    "The true class is in there with 90 % certainty.",
+    "Errors stay under ten per cent.",
+    "Sets fail in 10 % of cases.",
+    "Coverage will be 90 %.",
+    "Coverage never drops below what you asked for.",
+    "You will be misled once every hundred nodes.",
+    "Five in a hundred alarms are false.",
+    "The alarm is right 99 % of the time.",
+    "Two thirds of lists are entirely right.",
+    "It is very unlikely that a fraudster escapes.",
+    "Sets are correct 9 times out of 10.",
+    "You can be certain that the class is in the set.",
+    "On average 10 % of nodes are lost.",
+    "Every tenth set is wrong.",
+    "Sets always contain the true class.",
+    "Expect one false alarm a year.",
+    "You can rely on the set.",
+    "There is little chance that a mule gets through.",
+    "The verdict is probably right.",
+)
+"""What somebody writes who does not think of it as a probability."""
+
+NO_PROBABILITY = (
+    "Ten runs of 1,000 nodes were read in 100 seconds.",
+    "Half of the nodes have a time, and most of the columns are numbers.",
+    "Each node is read once, and the mirror is always written before the run ends.",
+    "A run depends on the configuration, and so does its order.",
+    "The last of 20 versions is in use; one of them was promoted twice.",
+)
+
+
+@pytest.mark.parametrize("text", PLAIN)
+def test_a_plain_sentence_is_found(table, text):
+    assert claims.CLAIM.search(text)
+    assert not_listed([Sentence("docs/new.md", text)], table)
+
+
+@pytest.mark.parametrize("text", NO_PROBABILITY)
+def test_a_sentence_without_a_probability_is_left_alone(text):
+    assert not claims.CLAIM.search(text)
+
 
 @pytest.mark.parametrize(("file", "text"), PLANTED)
 def test_a_planted_sentence_is_found(tmp_path, table, file, text):

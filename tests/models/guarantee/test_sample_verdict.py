@@ -75,3 +75,11 @@ def test_coverage_is_said_only_once_all_are_known():
 def test_more_covered_than_are_known_is_refused():
     with pytest.raises(ValueError, match="each at most the next"):
         judge_sample(N, 10, 5, 6, ALPHA)
+
+
+def test_a_few_nodes_with_full_sets_keep_no_promise_yet():
+    """With eight calibration nodes every set is full at 90 %, so what is covered shows nothing."""
+    assert [judge_sample(8, m, m, m, ALPHA).verdict for m in (1, 5, 19)] == [
+        "not enough known yet"
+    ] * 3
+    assert judge_sample(8, 20, 20, 20, ALPHA).verdict == "kept"

@@ -175,6 +175,17 @@ def test_the_drawn_bound_is_the_one_that_decides():
     assert len(set(decided)) == 3
 
 
+@pytest.mark.parametrize(("alpha", "needed"), [(0.1, 20), (0.01, 200)])
+def test_a_few_nodes_with_full_sets_keep_no_promise_yet(alpha, needed):
+    """Too few calibration nodes: every set is full. One known node used to be enough for *kept*."""
+    n = round(1 / alpha) - 2
+    assert labels_needed(n, alpha) == needed
+    for known in (1, needed - 1):
+        assert judge_coverage(n, 500, known, known, alpha).verdict == "not enough known yet"
+    assert judge_coverage(n, 500, needed, needed, alpha).verdict == "kept"
+    assert judge_coverage(n, 500, 1, 0, alpha).verdict == "broken"  # a full set cannot miss
+
+
 def test_a_level_on_too_few_calibration_nodes_has_no_verdict_over_many_runs():
     """Every set would be full at a fixed level; misses are possible where it adapts."""
     usual = UsualCoverage(0.8, 1.0, p_value=0.4)
