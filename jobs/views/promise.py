@@ -6,6 +6,7 @@ import json
 
 from ringfence.connector.records import RunFacts
 from ringfence.models.calibration.sets.registry import calibration_set_named
+from ringfence.models.guarantee.drift_gap import GAP_WORDS
 from ringfence.models.promise.options import PromiseOptions
 from ringfence.models.promise.registry import promise_named
 from ringfence.models.promise.sentence import describe_promise
@@ -22,11 +23,13 @@ def late_classes_of_run(run: RunFacts) -> list[str]:
 
 
 def promise_of_run(run: RunFacts) -> str:
-    """Return what a run promised, for which nodes, and under which condition."""
-    return describe_promise(
+    """Return what a run promised, for which nodes, under which condition, and what drift costs."""
+    gaps = [note for note in run.notes if note.startswith(GAP_WORDS)]
+    promise = describe_promise(
         promise_named(run.promise),
         run.alpha,
         calibration_set_named(run.calibration_set),
         run.adapt,
         PromiseOptions.recorded(json.loads(run.options)),
     )
+    return "; ".join([promise, *gaps])

@@ -25,6 +25,9 @@ Floats = NDArray[np.float64]
 RATES_PER_DAY = (0.0001, 0.001, 0.01)
 """Changes of the law per day, as total-variation distances, for which the gap is said."""
 
+GAP_WORDS = "if the law of independent nodes moves by at most"
+"""How the sentence on a run's gap begins."""
+
 
 def drift_gap(
     strata: Sequence[Stratum],
@@ -77,7 +80,7 @@ def describe_drift_gap(
         for rate in RATES_PER_DAY
     ]
     return (
-        f"if the law of independent nodes moves by at most {_percents(RATES_PER_DAY)} % a day "
+        f"{GAP_WORDS} {_percents(RATES_PER_DAY)} % a day "
         f"(total variation, an assumption), drift costs the promise at most "
         f"{_points(with_weights)} points (without the weights {_points(without)})"
     )

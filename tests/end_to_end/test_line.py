@@ -25,6 +25,7 @@ from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import load as load_batch
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
+from ringfence.jobs.views.promise import promise_of_run
 from tests.forms import typed_as_well
 from tests.stores import postgresql_later
 
@@ -379,6 +380,7 @@ def test_drift_weights_are_used_and_recorded_with_the_run(trained):
         assert row.effective_calibration < row.n_calibration
         assert any("count half after 1e-05 days" in note for note in report.run.notes)
         assert any("drift costs the promise at most" in note for note in report.run.notes)
+        assert "drift costs the promise at most" in promise_of_run(report.run)
     shifted = {"drift_half_life_days": 30.0, "calibration_set": "growing", "weights": "shift"}
     with open_workspace(with_settings(plain, "conformal", **shifted)) as workspace:
         run_training(workspace, promote="weights by degree and age: no theorem")

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import numpy as np
+
 from ringfence.connector.errors import ModelError
+from ringfence.connector.store.calibration.joined import run_counts
 from ringfence.connector.store.engine import Store
 from ringfence.connector.store.models import active_manifest
 from ringfence.connector.store.runs import newest_run_of_model
@@ -19,9 +23,12 @@ from ringfence.jobs.scoring.calibration.settled_notes import (
     describe_frozen,
     describe_unseen,
 )
-from ringfence.jobs.scoring.calibration.settled_runs import SettledRecord
+from ringfence.jobs.scoring.calibration.settled_runs import DAY_NS, SettledRecord, runs_within
 from ringfence.jobs.setup.finding import Finding
 from ringfence.models.calibration.adaptive_level import THEN, largest_stable_step
+
+WAITED_FOR = 2
+"""A class that was never seen is waited for so many times as long as declared."""
 
 
 def check_late_classes(store: Store, settings: Settings) -> Iterator[Finding]:
@@ -36,6 +43,7 @@ def check_late_classes(store: Store, settings: Settings) -> Iterator[Finding]:
         return
     settled = read_settled(store, settings, manifest)
     yield from _check_unseen(settled)
+    yield from _check_declared(store, settings, settled)
     if not terms.uses_recent_labels:
         yield from _say("", describe_frozen(settled))
         return
@@ -57,6 +65,30 @@ def _check_unseen(settled: SettledRecord) -> Iterator[Finding]:
             sentence,
             "set [graph] label_delay_days, if its classes come later than those seen so far; if "
             "there are none any more: ringfence train",
+        )
+
+
+def _check_declared(store: Store, settings: Settings, settled: SettledRecord) -> Iterator[Finding]:
+    """Whether `label_delay_days` fits what is on record."""
+    declared, delay = settings.graph.label_delay_days, settled.runs.delay
+    decided = np.array([run.decided_ns for run in run_counts(store, settings.project)], np.int64)
+    takes = runs_within(decided, declared)
+    if declared is None or takes is None:
+        return
+    lived = float(decided[-1] - decided[0]) / DAY_NS
+    if delay is not None and delay > WAITED_FOR * takes:
+        days = math.ceil(declared * delay / takes)
+        yield Finding(
+            "warning",
+            f"classes usually come {delay} runs late, about {days} days; [graph] label_delay_days "
+            f"is {declared:g}: a class that nobody has seen yet is waited for twice that",
+            f"set [graph] label_delay_days = {days}",
+        )
+    elif declared > lived:
+        yield Finding(
+            "ok",
+            f"[graph] label_delay_days is {declared:g}, and the runs of the project are "
+            f"{lived:.3g} days old: until classes have come, nothing of them calibrates",
         )
 
 

@@ -5,9 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from ringfence.connector.store.engine import open_store
+from ringfence.connector.store.migrate import migrate_sql
 from ringfence.connector.store.models import active_manifest
 from ringfence.jobs.auditing.audit import run_audit
+from ringfence.jobs.config.load import load_values
 from ringfence.jobs.project.promise import FIRST_TERMS
+from ringfence.jobs.samples.audit_store import Plan, fill_store
 from ringfence.jobs.scoring.calibration.calibration_set import read_settled
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.setup.checks import late_classes
@@ -15,6 +19,8 @@ from ringfence.jobs.setup.checks.late_classes import check_late_classes
 from ringfence.jobs.views.promise import late_classes_of_run
 from ringfence.jobs.views.status import read_status
 from tests.stores import sqlite
+
+GRAPH = {"label": "A", "key": "id", "features": "f", "class_property": "kind"}
 
 
 def findings(workspace, **conformal):
@@ -59,6 +65,32 @@ def test_doctor_warns_of_a_class_that_was_never_seen_since_the_training(scored, 
     assert warning.level == "warning"
     assert "never seen since the training: gone (" in warning.text
     assert "label_delay_days" in warning.fix
+
+
+def declared(store, settings, days, delay):
+    part = settings.graph.model_copy(update={"label_delay_days": days})
+    settings = settings.model_copy(update={"graph": part})
+    settled = read_settled(store, settings, {})
+    settled = replace(settled, runs=replace(settled.runs, delay=delay))
+    return list(late_classes._check_declared(store, settings, settled))
+
+
+def test_a_declared_delay_is_compared_with_what_is_on_record(tmp_path):
+    settings = load_values(
+        {"project": "p", "graph": GRAPH, "audit": {}}, tmp_path / "ringfence.toml", {}
+    )
+    store = open_store(settings.audit.url)
+    migrate_sql(store)
+    fill_store(store, settings, Plan(runs=40, per_run=20, days_apart=1.0, known_runs=30, known=1.0))
+    (long,) = declared(store, settings, 400.0, None)
+    assert long.level == "ok"
+    assert "label_delay_days is 400, and the runs of the project are 39 days old" in long.text
+    assert declared(store, settings, 14.0, 20) == []  # the control: it fits
+    assert declared(store, settings, None, 20) == []
+    (short,) = declared(store, settings, 14.0, 30)
+    assert short.level == "warning"
+    assert short.fix == "set [graph] label_delay_days = 30"
+    store.close()
 
 
 def with_class(manifest, name):
