@@ -16,7 +16,7 @@ Beside them stands what the docs claim: 5 and
 misses at the level used then (`then`, versions trained before) swings with late classes: there
 *watch* is true, and rows say that no verdict can be given over many runs.
 
-Modes: the same, with a look half-way and one at the end, for what can be configured besides: sets
+Modes: the same, with a look at the end, for what can be configured besides: sets
 that grow, levels over a frozen set, bands, promises per class and group, weights, other alphas,
 each with every delay and number of nodes, and with an early class.
 
@@ -71,7 +71,7 @@ POWER_MODES: tuple[Mode, ...] = ("frozen", "window", "today")
 DELAYS, NODES = (1, 7, 14, 31, 60, 90), (20, 200)
 MAX_STABLE_DELAY = 24
 MODE_RUNS = 60
-"""Runs of a life of another mode, and twice its delay more."""
+"""Runs of a life of another mode, and its delay more."""
 
 POWER_LIVES, ALARM_LIVES = 10, 4
 """Lives of power for each other life; lives at which alarms have all of theirs."""
@@ -246,7 +246,7 @@ def mode_worlds(quick: bool, delays: Sequence[int] = DELAYS) -> list[ModeWorld]:
     worlds: list[ModeWorld] = []
     times = [(d, m, False) for d in delays for m in NODES] + [(30, m, True) for m in NODES]
     for delay, nodes, early in [(7, 200, False)] if quick else times:
-        of = partial(ModeWorld, delay=delay, nodes=nodes, runs=MODE_RUNS + 2 * delay, early=early)
+        of = partial(ModeWorld, delay=delay, nodes=nodes, runs=MODE_RUNS + delay, early=early)
         worlds += [
             of("growing"), of("growing", "today"), of("frozen", "today"), of("frozen", "then"),
             of("window", bands=3), of("window", "today", bands=3),
@@ -262,14 +262,13 @@ def mode_worlds(quick: bool, delays: Sequence[int] = DELAYS) -> list[ModeWorld]:
 
 
 def count_mode(world: ModeWorld, seed: int) -> dict[str, int]:
-    """Return how often each verdict was said in one life, half-way and at its end."""
+    """Return how often each verdict was said in one life, at its end."""
     life, counts = play_mode(world, seed), dict.fromkeys(
         ("runs", "watch", "broken", "windows", "window_broken", "ever", "parts", "parts_broken",
          "no_verdict", "decline"), 0
     )  # fmt: skip
-    for now in (world.runs // 2, world.runs):
-        rows, capitals = audit_mode(life.until(now), life.unsettled(now))
-        counts["decline"] += any(math.log(capital) >= ALARM for capital in capitals)
+    rows, capitals = audit_mode(life.until(world.runs), life.unsettled(world.runs))
+    counts["decline"] += any(math.log(capital) >= ALARM for capital in capitals)
     _count_rows(counts, rows)
     return counts
 
@@ -290,7 +289,7 @@ def judge_modes(name: str, counts: Sequence[dict[str, int]], swinging: bool) -> 
         "broken": of["broken"] / max(1, of["runs"]),
         "window broken": of["window_broken"] / max(1, of["windows"]),
         "total ever broken": of["ever"] / lives,
-        "decline ever": of["decline"] / (2 * lives),
+        "decline ever": of["decline"] / lives,
         "part broken": of["parts_broken"] / max(1, of["parts"]),
         "no verdict": of["no_verdict"] / lives,
     }
@@ -298,7 +297,7 @@ def judge_modes(name: str, counts: Sequence[dict[str, int]], swinging: bool) -> 
         count > binom.ppf(1 - CLEARLY, many, claim)
         for count, many, claim in (
             (of["ever"], lives, ANYTIME_DELTA),
-            (of["decline"], 2 * lives, DECLINE_DELTA),
+            (of["decline"], lives, DECLINE_DELTA),
             (of["parts_broken"], of["parts"], BROKEN_P),
         )
     ) or any(
