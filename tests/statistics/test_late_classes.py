@@ -108,16 +108,10 @@ def test_early_and_late_classes_move_no_coverage_where_nothing_changes(bench, na
 
 
 @pytest.mark.statistics
-@pytest.mark.parametrize(
-    ("name", "never"),
-    [("6 % a year late, others", 2), ("10 % stops coming at run 60, others", 3)],
-)
-def test_a_class_that_does_not_come_within_the_life_stops_no_level_for_the_others(
-    bench, name, never
-):
+def test_a_class_that_stops_coming_stops_no_level_for_the_others(bench):
     """The level goes on; of the class itself nothing is promised, and its coverage says so."""
-    (world,) = worlds(bench, name)
-    assert world.uncounted == never
+    (world,) = worlds(bench, "10 % stops coming at run 60, others")
+    assert world.uncounted == 3
     lives = [bench.play_classes(world, seed) for seed in range(6)]
     covered = np.mean([life.covered for life in lives], axis=0)
     for quarter in np.array_split(covered, 4):
@@ -127,6 +121,35 @@ def test_a_class_that_does_not_come_within_the_life_stops_no_level_for_the_other
     everyone = [bench.play_classes(replace(world, uncounted=None), seed) for seed in range(6)]
     last = np.mean([life.covered[-60:] for life in everyone])
     assert last < covered[-60:].mean() - 0.005  # the control: with its nodes coverage is lower
+
+
+@pytest.mark.statistics
+def test_a_class_that_nobody_has_seen_keeps_the_calibration_of_the_training(bench):
+    """Within the year nothing says that it is gone; a declared delay lets the level go on."""
+    (world,) = worlds(bench, "6 % a year late, others")
+    life = bench.play_classes(replace(world, uncounted=None), 0)
+    assert set(life.levels) == {bench.ALPHA}
+    assert abs(np.mean(life.covered) - 0.9) < 0.04  # three standard deviations of 500 such nodes
+    declared = bench.play_classes(replace(world, declared=30), 0)
+    assert len(set(declared.levels)) > 100
+
+
+@pytest.mark.statistics
+@pytest.mark.parametrize(
+    ("name", "off_before"),
+    [
+        ("hard 10 % at once, others 150 late", 0.05),
+        ("easy at once, hard 10 % 200 late", 0.03),
+    ],
+)
+def test_classes_that_come_more_than_90_runs_late_move_no_coverage(bench, name, off_before):
+    (world,) = worlds(bench, name)
+    assert np.abs(quarters(bench, world, 3) - 0.9).max() < 0.015
+    lives = [
+        bench.play_classes(world, seed, wait=bench.FORMER_WAIT_RUNS).covered for seed in range(3)
+    ]
+    before = [part.mean() for part in np.array_split(np.mean(lives, axis=0), 4)]
+    assert np.abs(np.array(before) - 0.9).max() > off_before  # the negative control
 
 
 @pytest.mark.statistics
