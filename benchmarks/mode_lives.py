@@ -153,7 +153,8 @@ class ModeLife:
             if nodes and t + late <= now
         ]  # fmt: skip
         trained = {HARD: round(HARD_SHARE * TRAINED), OTHERS: round((1 - HARD_SHARE) * TRAINED)}
-        return frozenset(find_settled(counts, runs, UsualLabels(trained)).find_early())
+        settled = find_settled(counts, runs, UsualLabels(trained), between=True)
+        return frozenset(settled.find_early())
 
 
 def play_mode(world: ModeWorld, seed: int) -> ModeLife:

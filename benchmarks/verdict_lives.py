@@ -99,7 +99,7 @@ class Played:
             if at <= now
         ]
         usual = {str(i): round(share * self.world.trained) for i, share in enumerate(SHARES)}
-        return set(find_settled(counts, runs, UsualLabels(usual)).find_early())
+        return set(find_settled(counts, runs, UsualLabels(usual), between=True).find_early())
 
     def _deliveries(self, run: int) -> list[tuple[int, int, int]]:
         """Class, time and number of the labels of a run."""

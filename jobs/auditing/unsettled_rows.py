@@ -44,7 +44,7 @@ def find_unsettled(store: Store, settings: Settings, as_of_ns: int | None) -> fr
         if as_of_ns is None or count.noticed_ns <= as_of_ns
     ]
     usual = usual_labels(json.loads(manifest), delay_days=settings.graph.label_delay_days)
-    return find_settled(known, runs, usual).find_early()
+    return find_settled(known, runs, usual, between=True).find_early()
 
 
 def waiting_runs(span: Sequence[Tally], unsettled: Collection[int]) -> list[Tally]:

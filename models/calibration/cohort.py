@@ -134,6 +134,8 @@ def settle_runs(
     usual: Floats | None = None,
     declared: int | None = None,
     longest: int = MAX_WAIT_DAYS,
+    *,
+    between: bool = False,
 ) -> SettledRuns:
     """Return which runs are settled when the next one is made.
 
@@ -144,6 +146,8 @@ def settle_runs(
         declared: after how many runs classes are known, as the configuration has it.
         longest: how many runs one waits for a class that was never seen, NEVER for as long as it
             takes; a year of daily runs where nothing is given.
+        between: whether this is asked between two runs: what the next one will know is not all
+            there yet, so runs count as old as the last one saw them.
 
     >>> runs = np.array([0] * 10 + [1] * 10 + [2])
     >>> labels = Labels(runs, np.zeros(21, np.int64), np.ones(21, np.int64))
@@ -151,7 +155,7 @@ def settle_runs(
     [True, True, False]
     """
     runs = len(evaluated)
-    age = runs - np.arange(runs)
+    age = runs - np.arange(runs) - int(between)
     counts = _count_classes(runs, labels, 0 if usual is None else len(usual))
     delays = _delays(age, labels, counts.shape[1])
     trained = _usual_shares(counts, usual)

@@ -161,7 +161,11 @@ def ready_runs(known: Sequence[KnownCount], runs: Sequence[RunCount]) -> set[int
 
 
 def find_settled(
-    known: Sequence[KnownCount], runs: Sequence[RunCount], usual: UsualLabels = NOTHING_KNOWN
+    known: Sequence[KnownCount],
+    runs: Sequence[RunCount],
+    usual: UsualLabels = NOTHING_KNOWN,
+    *,
+    between: bool = False,
 ) -> SettledRecord:
     """Return the runs that are settled when the next one is made: see `models.calibration.cohort`.
 
@@ -169,6 +173,7 @@ def find_settled(
         known: evaluated nodes of known class, of every version.
         runs: all runs so far, oldest first.
         usual: what is known of their classes beforehand.
+        between: whether it is asked between two runs, as by an audit.
     """
     place = {run.seq: i for i, run in enumerate(runs)}
     any_counted = sum(usual.classes.values()) > 0
@@ -194,6 +199,7 @@ def find_settled(
             np.array(list(usual.classes.values()), np.float64) if any_counted else None,
             runs_within(decided, usual.delay_days),
             _longest_wait(decided, usual),
+            between=between,
         )
         held, of_sample = _find_held(known, runs, settled, place)
         settled = replace(settled, ready=settled.ready & ~held, overdue=settled.overdue & ~held)

@@ -6,6 +6,7 @@ import pytest
 from ringfence.connector.records import RunCount
 from ringfence.connector.store.calibration.known import KnownCount
 from ringfence.jobs.scoring.calibration.settled_runs import (
+    DAY_NS,
     UsualLabels,
     find_settled,
     is_choice_of_classes,
@@ -35,6 +36,24 @@ def test_where_most_classes_were_never_seen_no_run_is_a_basis_of_a_verdict(runs)
     assert record.find_early() == before.find_early() == set(range(1, runs + 1))
     assert not record.seqs
     assert bool(before.seqs) == (runs > 90)
+
+
+def test_an_audit_between_two_runs_does_not_judge_the_run_whose_classes_come_by_the_next():
+    """Its early class alone is known; it counted as old as the next run will see it, and whole."""
+    delays, nodes = {"fraud": 1, "a": 10, "b": 10, "c": 10}, 20
+    runs = [RunCount(seq, seq * DAY_NS, nodes) for seq in range(1, 41)]
+    known = [
+        KnownCount(seq, name, (seq + delays[name]) * DAY_NS - 1, False, None, count)
+        for seq in range(1, 41)
+        for name, count in zip(TRAINED, (2, 6, 6, 6), strict=True)
+        if seq + delays[name] <= 40
+    ]
+    early = {
+        between: find_settled(known, runs, UsualLabels(TRAINED), between=between).find_early()
+        for between in (False, True)
+    }
+    assert early[True] == set(range(31, 41))
+    assert 31 not in early[False]  # the control
 
 
 def test_a_small_class_that_never_comes_holds_verdicts_back_until_runs_wait_for_it_no_longer():
