@@ -45,8 +45,8 @@ class ModeWorld:
     """A way to calibrate, how many runs late classes come, nodes per run, how many runs.
 
     rule: of the level, empty where it is fixed. named: whether classes are counted although the
-    promise is for all nodes. early: a hard class of a tenth of the nodes is known at the next run,
-    the others `delay` later.
+    promise is for all nodes. early: a hard class of a tenth of the nodes, or the first class that
+    has a promise, is known at the next run, the others `delay` later.
     """
 
     kind: Kind
@@ -152,7 +152,8 @@ class ModeLife:
             )
             if nodes and t + late <= now
         ]  # fmt: skip
-        trained = {HARD: round(HARD_SHARE * TRAINED), OTHERS: round((1 - HARD_SHARE) * TRAINED)}
+        share = self.world.parts[0][1] if self.world.promise == "class" else HARD_SHARE
+        trained = {HARD: round(share * TRAINED), OTHERS: round((1 - share) * TRAINED)}
         settled = find_settled(counts, runs, UsualLabels(trained), between=True)
         return frozenset(settled.find_early())
 
@@ -298,6 +299,8 @@ def _draw(world: ModeWorld, nodes: int, rng: np.random.Generator) -> _Nodes:
     part = rng.choice(len(world.parts), nodes, p=[share for _, share, _ in world.parts])
     scores, degrees = rng.random(nodes), np.floor(2.0 * (1.0 - rng.random(nodes)) ** -0.6)
     hard = (rng.random(nodes) if world.early else np.ones(nodes)) < HARD_SHARE
+    if world.early and world.promise == "class":
+        hard = part == 0  # classes are known early, not some nodes of a class
     return _Nodes(part, np.where(hard, scores**HARD_POWER, scores), degrees, hard)
 
 

@@ -122,7 +122,8 @@ def group_worlds(worlds: Sequence[Any]) -> dict[str, list[Any]]:
     for world in worlds:
         swinging = f", D > {MAX_STABLE_DELAY}" if swings(world) else ""
         early = ", early class" if world.early else ""
-        rows.setdefault(f"{world.mode}{swinging}{early}", []).append(world)
+        if isinstance(world, World) or not early:  # of other modes too few lives for a row each
+            rows.setdefault(f"{world.mode}{swinging}{early}", []).append(world)
     for world in worlds:
         if not swings(world):
             rows.setdefault(f"all others, {world.times}", []).append(world)
