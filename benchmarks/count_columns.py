@@ -5,9 +5,12 @@
 Mules are active: they have more relationships. A scorer learns from the number of neighbours alone,
 on half of the labelled nodes of an early graph; the other half calibrates. The newest nodes are
 judged on arrival, on the graph as it is then. Counts are those of that graph (`now`), or of
-neighbours that are not later than the node itself (`cut`, as trees have them where nodes have
-times); sets are TPS at 90 %, all nodes together (NodeEx) or in bands of degree (auto). No network,
-no database: what differs between the rows is which nodes are treated alike.
+neighbours that are not later than the node itself (`cut`, as trees have them with `degrees`
+where nodes have times). Beside them stand what trees count by default: relationships to context,
+which come with their node (with the same delay where relationships come late), and, where there is
+no context, none, so that the scorer hears nothing. Sets are TPS at 90 %, all nodes together
+(NodeEx) or in bands of degree (auto). No network, no database: what differs between the rows is
+which nodes are treated alike.
 """
 
 from __future__ import annotations
@@ -32,10 +35,13 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 Graph = tuple[Ints, Ints, Floats, Floats]
 """Classes [n], edges [2, E], when nodes and edges arrive."""
+Context = tuple[Ints, Floats]
+"""The node of each relationship to context, and when it arrives [m]."""
 
 ALPHA, NODES, LABELLED_AT, NEWEST, ACTIVE = 0.1, 1_600, 0.5, 60, 2.5
 EACH = 4  # relationships per node, about
-WAYS, RULES = ("now", "cut"), ("NodeEx", "auto")
+MORE = np.linspace(0.4, 1.6, NODES)  # of them, by arrival, where later nodes bring more
+WAYS, RULES = ("now", "cut", "context", "none"), ("NodeEx", "auto")
 
 
 def nodes_in_random_order(rng: np.random.Generator) -> Graph:
@@ -70,7 +76,7 @@ def growing(rng: np.random.Generator) -> Graph:
 
 def growing_denser(rng: np.random.Generator) -> Graph:
     """The same, but later nodes bring more of them: four times as many at the end."""
-    return _attached(rng, np.linspace(0.4, 1.6, NODES))
+    return _attached(rng, MORE)
 
 
 WORLDS = {
@@ -80,6 +86,15 @@ WORLDS = {
     "each node brings as many": growing,
     "later nodes bring more": growing_denser,
 }
+
+
+def draw_context(rng: np.random.Generator, graph: Graph, name: str) -> Context:
+    """Relationships to context: more of them where the class or, in one world, the time brings."""
+    y, _, time, _ = graph
+    more = MORE if name == "later nodes bring more" else np.ones(NODES)
+    node = np.repeat(np.arange(NODES), rng.poisson(EACH * more * np.where(y == 1, ACTIVE, 1.0)))
+    late = name == "edges later than their nodes"
+    return node, time[node] + (rng.exponential(NODES / 5, len(node)) if late else 0.0)
 
 
 def _pairs(rng: np.random.Generator, y: Ints) -> Ints:
@@ -98,9 +113,14 @@ def _attached(rng: np.random.Generator, more: Floats) -> Graph:
     return y, np.stack([source, target]), time, time[source]
 
 
-def count_neighbours(graph: Graph, now: float, way: str) -> Ints:
-    """How many neighbours each node has at a time, by one of the two ways [n]."""
+def count_neighbours(graph: Graph, context: Context, now: float, way: str) -> Ints:
+    """How many neighbours each node has at a time, by one of the ways [n]."""
     _, edges, time, when = graph
+    if way == "none":
+        return np.zeros(NODES, np.int64)
+    if way == "context":
+        node, arrived = context
+        return np.bincount(node[arrived <= now], minlength=NODES)
     ends = np.concatenate([edges, edges[::-1]], axis=1)[:, np.tile(when <= now, 2)]
     if way == "cut":
         ends = ends[:, time[ends[1]] <= time[ends[0]]]
@@ -117,10 +137,10 @@ def learn(counts: Ints, y: Ints) -> Floats:
     return np.asarray(((ones + 1) / (seen + 2))[places])
 
 
-def judge_newest(make: Any, seed: int) -> dict[tuple[str, str], tuple[float, float]]:
+def judge_newest(name: str, seed: int) -> dict[tuple[str, str], tuple[float, float]]:
     """Coverage and mean size of the sets of the newest nodes, by way and rule."""
     rng = np.random.default_rng(seed)
-    graph = make(rng)
+    graph = WORLDS[name](rng)
     y, _, time, when = graph
     arrived = np.sort(time[np.isfinite(time)])
     early, now = arrived[int(LABELLED_AT * len(arrived))], when[when <= arrived[-1]].max()
@@ -128,11 +148,12 @@ def judge_newest(make: Any, seed: int) -> dict[tuple[str, str], tuple[float, flo
     train, calibration = np.array_split(labelled, 2)
     due = np.argsort(np.where(np.isfinite(time), time, -1))[-NEWEST:]
     ties = rng.random((NODES, 2)) * 1e-9
-    degree, there = count_neighbours(graph, now, "now"), time <= now
+    context = draw_context(np.random.default_rng((seed, 1)), graph, name)
+    degree, there = count_neighbours(graph, context, now, "now"), time <= now
     found = {}
     for way in WAYS:
-        chance = learn(count_neighbours(graph, early, way)[train], y[train])
-        one = chance[np.minimum(count_neighbours(graph, now, way), NODES - 1)]
+        chance = learn(count_neighbours(graph, context, early, way)[train], y[train])
+        one = chance[np.minimum(count_neighbours(graph, context, now, way), NODES - 1)]
         scores = np.stack([1 - one, one], axis=1) + ties
         known = scores[calibration, y[calibration]]
         for rule in RULES:
@@ -148,7 +169,7 @@ def judge_newest(make: Any, seed: int) -> dict[tuple[str, str], tuple[float, flo
 
 def measure(name: str, repetitions: int) -> list[dict[str, Any]]:
     """A row per way and rule: mean coverage with its standard error, and mean size."""
-    runs = [judge_newest(WORLDS[name], seed) for seed in range(repetitions)]
+    runs = [judge_newest(name, seed) for seed in range(repetitions)]
     rows = []
     for way, rule in runs[0]:
         both = np.array([run[way, rule] for run in runs])

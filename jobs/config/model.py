@@ -28,7 +28,9 @@ class ModelSettings(Section):
     degrees: bool = Field(
         False,
         description="typed_sage also hears how many neighbours a node has, per relationship type "
-        "and direction. Mind types whose mere presence gives the class away.",
+        "and direction; trees, which count context without it, count neighbours of the classified "
+        "label too. Where older nodes have more of them at the same age, or fewer, coverage "
+        "suffers (docs/mathematics.md, 9a). Mind types whose mere presence gives the class away.",
     )
     dropout: float | None = Field(
         None, ge=0, lt=1, description="Dropout; without it the paper's value for the network."

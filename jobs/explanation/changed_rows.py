@@ -8,7 +8,7 @@ neighbour that is taken away takes its relationships out of the means at both en
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from ringfence.jobs.project.columns.column_encoders import ColumnEncoders
 from ringfence.jobs.project.columns.relation_means import RelationMeans, Without
 from ringfence.models.explanation.counterfactual_query import ANY, Question
 from ringfence.models.schema import CLASSIFIED
-from ringfence.models.trees.columns import CountRows
+from ringfence.models.trees.columns import CountRows, CountRule
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
@@ -29,13 +29,13 @@ Float32s = NDArray[np.float32]
 class ChangedRows:
     """What questions change in the encoded columns of a mirror's nodes.
 
-    times int64 [nodes]: creation times, which bound counts; None where nodes have none.
+    rule: which neighbours the trees of the version count, if it has any.
     """
 
     mirror: Mirror
     mapping: GraphMapping
     encoders: ColumnEncoders
-    times: Ints | None = None
+    rule: CountRule = field(default_factory=CountRule)
 
     @property
     def columns(self) -> tuple[tuple[int, str], ...]:
@@ -64,7 +64,7 @@ class ChangedRows:
     def count(self, question: Question) -> CountRows:
         """Return what counts relationships with columns under a question."""
         without, means = self._without(question), RelationMeans(self.mirror, self.encoders.related)
-        return lambda rows: means.counts(CLASSIFIED, rows, self.times, without=without)
+        return lambda rows: means.counts(CLASSIFIED, rows, self.rule, without=without)
 
     def _related(self) -> list[tuple[int, str, str]]:
         """Relation, column and name of the columns of relationships at classified nodes."""

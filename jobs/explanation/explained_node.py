@@ -34,7 +34,7 @@ from ringfence.models.inference import InferenceGraph
 from ringfence.models.inference.graph import listed_through
 from ringfence.models.inference.several_labels import TypedGraph
 from ringfence.models.schema import CLASSIFIED
-from ringfence.models.trees.columns import encoded_columns
+from ringfence.models.trees.columns import CountRule, encoded_columns
 from ringfence.models.trees.ensemble import TreeEnsemble
 
 Float32s = NDArray[np.float32]
@@ -133,7 +133,8 @@ def _typed_node(
 ) -> ExplainedNode:
     graph = network.graph(mirror, relationships)
     times = arrival_times(mirror, workspace.mapping)
-    changed = ChangedRows(mirror, workspace.mapping, network.encoders, times)
+    rule = CountRule(times, network.counts_classified)
+    changed = ChangedRows(mirror, workspace.mapping, network.encoders, rule)
     columns = changed.columns
     heard = tuple(neighbours_by_relation(graph, row))
     what_if = _typed_what_if(workspace, network, model, changed, graph)
@@ -173,9 +174,9 @@ def _tree_what_if(
     means = RelationMeans(changed.mirror, changed.encoders.related)
 
     def count(rows: NDArray[np.int64]) -> Float32s:
-        return means.counts(CLASSIFIED, rows, changed.times)
+        return means.counts(CLASSIFIED, rows, changed.rule)
 
-    inputs = encoded_columns(graph, features, changed.times, count)
+    inputs = encoded_columns(graph, features, changed.rule, count)
     return TreeWhatIf(trees, inputs, inner, classes, changed.encode, changed.count)
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ringfence.jobs.inference.typed_pass import TypedPass
 from ringfence.models.trees.blend import blend_logits
-from ringfence.models.trees.columns import encoded_columns
+from ringfence.models.trees.columns import CountRule, encoded_columns
 from ringfence.models.trees.ensemble import TreeEnsemble
 from ringfence.models.trees.forward import forward_trees
 
@@ -22,11 +22,11 @@ Float32s = NDArray[np.float32]
 
 @dataclass(slots=True)
 class BlendPass:
-    """A pass of both; `times` are creation times by row, None where nodes have none."""
+    """A pass of both; `rule` says which neighbours count for the trees."""
 
     network: TypedPass
     trees: TreeEnsemble
-    times: Ints | None
+    rule: CountRule
     classes: int
 
     def open(self) -> None:
@@ -36,7 +36,7 @@ class BlendPass:
     def outputs(self, wanted: Ints) -> Float32s:
         """Return the logits at `wanted`."""
         rows = self.network.rows
-        inputs = encoded_columns(rows.graph, rows.features, self.times, rows.count_by(self.times))
+        inputs = encoded_columns(rows.graph, rows.features, self.rule, rows.count_by(self.rule))
         trees = forward_trees(self.trees, inputs, wanted, self.classes)
         return blend_logits(self.network.outputs(wanted), trees)
 

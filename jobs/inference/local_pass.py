@@ -19,6 +19,7 @@ from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_n
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import arrival_times
 from ringfence.models.inference import InferenceGraph
+from ringfence.models.trees.columns import CountRule
 
 
 def outputs_at(
@@ -58,12 +59,12 @@ def _typed_pass(
     cache: CacheFiles,
 ) -> Pass:
     rows = EncodedRows(mirror, network.graph(mirror, graph), network.encoders, cache)
+    rule = CountRule(arrival_times(mirror, mapping), network.counts_classified)
     halves = network.halves()
     if halves is not None:
-        times = arrival_times(mirror, mapping)
-        return BlendPass(TypedPass(halves[0], rows), halves[1], times, len(model.classes))
+        return BlendPass(TypedPass(halves[0], rows), halves[1], rule, len(model.classes))
     trees = network.trees()
     if trees is not None:
-        return TreePass(trees, rows, arrival_times(mirror, mapping), len(model.classes))
+        return TreePass(trees, rows, rule, len(model.classes))
     plan = network.plan()
     return TypedWholePass(model, rows) if plan is None else TypedPass(plan, rows)

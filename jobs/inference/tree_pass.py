@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ringfence.jobs.inference.typed_pass import EncodedRows
-from ringfence.models.trees.columns import encoded_columns
+from ringfence.models.trees.columns import CountRule, encoded_columns
 from ringfence.models.trees.ensemble import TreeEnsemble
 from ringfence.models.trees.forward import forward_trees
 
@@ -22,11 +22,11 @@ Float32s = NDArray[np.float32]
 
 @dataclass(slots=True)
 class TreePass:
-    """A pass of trees; `times` are creation times by row, None where nodes have none."""
+    """A pass of trees; `rule` says which neighbours count."""
 
     trees: TreeEnsemble
     rows: EncodedRows
-    times: Ints | None
+    rule: CountRule
     classes: int
     _sentence: str = field(default="", init=False)
 
@@ -38,8 +38,8 @@ class TreePass:
 
     def outputs(self, wanted: Ints) -> Float32s:
         """Return the logits at `wanted`."""
-        count = self.rows.count_by(self.times)
-        inputs = encoded_columns(self.rows.graph, self.rows.features, self.times, count)
+        count = self.rows.count_by(self.rule)
+        inputs = encoded_columns(self.rows.graph, self.rows.features, self.rule, count)
         self._sentence = (
             f"{self.trees.rounds} rounds of trees at {len(np.unique(wanted)):,} of "
             f"{self.rows.graph.counts[0]:,} nodes: {self._sentence}"

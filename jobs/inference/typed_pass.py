@@ -30,7 +30,7 @@ from ringfence.models.inference.several_labels import (
 )
 from ringfence.models.networks.registry import typed_whole_pass
 from ringfence.models.schema import CLASSIFIED
-from ringfence.models.trees.columns import CountRows
+from ringfence.models.trees.columns import CountRows, CountRule
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
@@ -69,10 +69,10 @@ class EncodedRows:
         encoded = {encoded_name(label): rows for label, rows in enumerate(self.features)}
         return encoded | {sums_name(label): sums for label, sums in self.sums.items()}
 
-    def count_by(self, times: Ints | None) -> CountRows:
+    def count_by(self, rule: CountRule) -> CountRows:
         """Return what counts relationships with columns at classified nodes, for trees."""
         means = RelationMeans(self.mirror, self.encoders.related)
-        return lambda rows: means.counts(CLASSIFIED, rows, times)
+        return lambda rows: means.counts(CLASSIFIED, rows, rule)
 
     def _update(self, label: int, cached: CachedArrays | None) -> Ints:
         """Bring one label up to date; return its rows that had other columns before."""

@@ -107,7 +107,8 @@ class GraphBenefit:
         elif self.degrees_would_help:
             told.append(
                 "own columns and numbers of relationships alone do better than the scorer: "
-                '[model] degrees = true, or network = "auto", lets it hear the numbers'
+                "[model] degrees = true lets it hear those of nodes of its own label too, under "
+                "conditions (docs/mathematics.md, 9a)"
             )
         return told
 

@@ -43,6 +43,13 @@ SCORER_CHOICE_KEY = "scorer_choice"
 TREE_RECIPE_KEY = "tree_recipe"
 """How the trees of a blend were grown; `recipe` is that of its network."""
 
+TREE_COUNTS_KEY = "tree_counts"
+"""Which neighbours trees count: `context`, or `all`, as in versions without the key."""
+
+SEEN_KEY = "seen"
+"""What the training of counts saw beside its own nodes: `arrived` is every node that had arrived by
+the latest of them; versions without the key saw context alone."""
+
 GRAPH_CHECK_KEY = "graph_check"
 """What the relationships bring: the scorer fitted again without them, and with other ends."""
 #: Kinds of numbers in a safetensors file, as numpy reads them.

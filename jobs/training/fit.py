@@ -55,9 +55,17 @@ def fit_network(
     on_epoch: Callable[[Epoch], None] | None,
     class_weights: bool = False,
     start: WarmStart | None = None,
+    *,
+    sees_arrived: bool = True,
 ) -> FittedNetwork:
-    """Train on the subgraph of train and validation nodes and their context, on nothing else."""
-    inputs = family_of(workspace.mapping, mirror).fit_inputs(workspace.settings.model, split.train)
+    """Train on train and validation nodes; no class of another node is looked at.
+
+    They see each other and their context, and, where counts are columns, what had arrived by the
+    latest of them; without `sees_arrived` they don't, as in the training of older versions.
+    """
+    learnt = np.concatenate([split.train, split.validation]) if sees_arrived else None
+    family = family_of(workspace.mapping, mirror)
+    inputs = family.fit_inputs(workspace.settings.model, split.train, learnt)
     return fit_to(inputs, split, on_epoch, class_weights, start)
 
 

@@ -64,5 +64,5 @@ class FittedNetwork:
         network = self.inputs.build_network(classes)
         network.load_state_dict(self.trained.state)
         with torch.no_grad(), threads_for(graph.edge_count, usable_openmp_threads()):
-            logits = as_array(network.eval()(*graph.tensors()))
+            logits = as_array(network.eval()(*graph.tensors()))[: len(rows)]
         return SubgraphOutputs(logits, self.inputs.inner_edges(graph, rows))

@@ -1,8 +1,8 @@
 """Boosted trees, and blends of them with a network, fitted to a split of a graph with raw columns.
 
-Trees read the columns of `models.trees.columns`. As with a network, only train and validation nodes
-and the context are there while they are grown: a calibration node is a neighbour of nobody then, so
-that trees treat calibration nodes and nodes that come later alike.
+Trees read the columns of `models.trees.columns`. They are grown on the graph as it was when the
+latest of their train and validation nodes had arrived, so that these have as many neighbours as
+nodes have in a run. No class but theirs is looked at.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ModelError
 from ringfence.connector.json_types import JsonObject
 from ringfence.jobs.config.settings import ModelSettings
-from ringfence.jobs.project.model_files import TREE_RECIPE_KEY
+from ringfence.jobs.project.columns.column_encoders import ALL_COUNTS, CONTEXT_COUNTS
+from ringfence.jobs.project.model_files import TREE_COUNTS_KEY, TREE_RECIPE_KEY
 from ringfence.jobs.training.fitted import FittedNetwork, SubgraphOutputs
 from ringfence.jobs.training.several_labels import EncodedColumns
 from ringfence.jobs.training.split import Split
@@ -51,7 +52,8 @@ class FittedTrees(FittedNetwork):
         """Return the encoders, and the names of the columns."""
         columns = encoded_inputs(self.inputs)
         facts = {**columns.manifest_facts(), "network": TREES, "options": {"leaves": LEAVES}}
-        return facts | {COLUMNS_KEY: tree_column_names(columns)}
+        counts = ALL_COUNTS if columns.rule.classified else CONTEXT_COUNTS
+        return facts | {COLUMNS_KEY: tree_column_names(columns), TREE_COUNTS_KEY: counts}
 
     def outputs_inside(self, rows: Ints, classes: int) -> SubgraphOutputs:
         """Evaluate the trees on the subgraph of `rows` with all context."""
@@ -106,8 +108,8 @@ def predict_tree_bytes(inputs: EncodedColumns, rows: int) -> float:
 
 def tree_column_names(inputs: EncodedColumns) -> list[str]:
     """Return the names of the columns that trees compare, in their order."""
-    counts = inputs.encoders.related.count_names(CLASSIFIED)
-    return [*column_names(inputs.schema, inputs.column_names()), *counts]
+    counts = inputs.encoders.related.count_names(CLASSIFIED, inputs.rule)
+    return [*column_names(inputs.schema, inputs.column_names(), inputs.rule), *counts]
 
 
 def encoded_inputs(inputs: object) -> EncodedColumns:
@@ -138,6 +140,7 @@ class FittedBlend(FittedNetwork):
             **self.network.manifest_facts(),
             "network": BLEND,
             COLUMNS_KEY: trees[COLUMNS_KEY],
+            TREE_COUNTS_KEY: trees[TREE_COUNTS_KEY],
             TREE_RECIPE_KEY: recipe,
         }
 

@@ -86,8 +86,13 @@ def change_inputs(name: str, inputs: FittedInputs, split: Split, mirror_size: in
     if name == PERMUTED:
         real = inputs.relationships_among(rows)
         edges = permute_ends(real, inputs.settings.seed)
-    if name == NUMBERS or (name == PERMUTED and is_trees(inputs.settings.network)):
+    if name == NUMBERS:
         counts = inputs.count_neighbours(rows)
+    elif name == PERMUTED and is_trees(inputs.settings.network):
+        counts = inputs.count_heard(rows)
+    else:
+        counts = columns[rows]
+    if counts.shape[1]:
         columns = count_columns(mirror_size, rows, counts, split.train)
     return inputs.changed(InputChange(edges, columns, real))
 

@@ -84,6 +84,9 @@ class FittedInputs(Protocol):
     def count_neighbours(self, rows: Ints) -> Table:
         """Return how many neighbours some nodes have in their own subgraph [n, k]."""
 
+    def count_heard(self, rows: Ints) -> Table:
+        """Return the counts among these that trees of these settings have as columns [n, k]."""
+
     def inner_edges(self, graph: Any, rows: Ints) -> Ints:
         """Return the edges among `rows`, by place; `graph` is what `select` returned."""
 
@@ -97,8 +100,14 @@ class FittedInputs(Protocol):
 class NetworkFamily(Protocol):
     """Networks for graphs of one schema, and what training does differently for them."""
 
-    def fit_inputs(self, settings: ModelSettings, train: Ints) -> FittedInputs:
-        """Fit scaling or encoders to the training nodes."""
+    def fit_inputs(
+        self, settings: ModelSettings, train: Ints, learnt: Ints | None = None
+    ) -> FittedInputs:
+        """Fit scaling or encoders to the training nodes.
+
+        `learnt`, train and validation nodes: where counts are columns, training sees every node
+        that had arrived by the latest of them; None: no classified node beside those it selects.
+        """
 
     def column_tables(self, model: SavedModel, rows: Ints) -> tuple[Table, Table]:
         """Return own columns [n, d] and those of the neighbours [n, k] of some nodes."""

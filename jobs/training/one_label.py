@@ -92,6 +92,10 @@ class ScaledFeatures:
         edges = self.mirror.edges
         return edges[:, here[edges[0]] & here[edges[1]]]
 
+    def count_heard(self, rows: Ints) -> Table:
+        """Return no columns: a network of one label hears numbers in its messages alone."""
+        return np.empty((len(rows), 0), np.float32)
+
     def count_neighbours(self, rows: Ints) -> Table:
         """Return how many neighbours some nodes have in their own subgraph [n, 1]."""
         target = induced(self._edge_index(), rows, self.mirror.size)[1]
@@ -139,8 +143,10 @@ class OneLabel:
     mirror: Mirror
     mapping: GraphMapping
 
-    def fit_inputs(self, settings: ModelSettings, train: Ints) -> ScaledFeatures:
-        """Measure the features of the training nodes."""
+    def fit_inputs(
+        self, settings: ModelSettings, train: Ints, _learnt: Ints | None = None
+    ) -> ScaledFeatures:
+        """Measure the features of the training nodes; no other nodes are seen in training."""
         scaling = Scaling.of(self.mirror.features[train])
         return ScaledFeatures(self.mirror, self.mapping, settings, scaling)
 

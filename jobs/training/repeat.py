@@ -23,9 +23,10 @@ from ringfence.connector.store.models import manifest_of, members
 from ringfence.jobs.config.settings import ModelSettings
 from ringfence.jobs.lifecycle.promotion import find_version
 from ringfence.jobs.project import model_files
+from ringfence.jobs.project.columns.column_encoders import counts_classified
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.mapping_digest import require_mapping
-from ringfence.jobs.project.model_files import TREE_RECIPE_KEY, SavedModel
+from ringfence.jobs.project.model_files import SEEN_KEY, TREE_RECIPE_KEY, SavedModel
 from ringfence.jobs.project.workspace import Workspace
 from ringfence.jobs.training.chosen_fit import half_settings, with_network
 from ringfence.jobs.training.fit import fit_network
@@ -33,7 +34,7 @@ from ringfence.jobs.training.fitted import FittedNetwork
 from ringfence.jobs.training.fitted_trees import blend
 from ringfence.jobs.training.split import Split
 from ringfence.jobs.training.warm_start import WarmStart, recorded_start
-from ringfence.models.networks.registry import TREES, TYPED_SAGE, is_blend
+from ringfence.models.networks.registry import TREES, TYPED_SAGE, is_blend, is_trees
 from ringfence.models.training.loop import Epoch
 
 RECIPE_SETTINGS = ("learning_rate", "weight_decay", "max_epochs", "patience")
@@ -116,6 +117,8 @@ def recorded_settings(
         "search": 0,
     }
     configured |= {name: options[name] for name in OPTIONS if name in options}
+    if is_trees(manifest["network"]):
+        configured["degrees"] = counts_classified(manifest)
     known = {name: configured[name] for name in configured if name in ModelSettings.model_fields}
     said = (
         ["the manifest is of an older version: [model] batch_size is taken from the configuration"]
@@ -193,21 +196,23 @@ def fit_again(
 ) -> FittedNetwork:
     """Repeat the fit of a version with its settings; a blend has two recipes."""
     weighed = manifest["recipe"]["class_weights"] is not None
+    sees = manifest.get(SEEN_KEY) is not None
     if not is_blend(manifest["network"]):
-        return fit_network(workspace, mirror, split, on_epoch, weighed, start)
+        return fit_network(workspace, mirror, split, on_epoch, weighed, start, sees_arrived=sees)
     settings, recipe = workspace.settings.model, manifest[TREE_RECIPE_KEY]
-    grown = settings.model_copy(
-        update={"network": TREES, **{name: recipe[name] for name in RECIPE_SETTINGS}}
-    )
+    of_trees = {name: recipe[name] for name in RECIPE_SETTINGS}
+    of_trees |= {"network": TREES, "degrees": counts_classified(manifest)}
+    grown = settings.model_copy(update=of_trees)
     network = with_network(workspace, half_settings(settings, TYPED_SAGE))
     return blend(
-        fit_network(network, mirror, split, on_epoch, weighed, start),
+        fit_network(network, mirror, split, on_epoch, weighed, start, sees_arrived=sees),
         fit_network(
             with_network(workspace, grown),
             mirror,
             split,
             on_epoch,
             recipe["class_weights"] is not None,
+            sees_arrived=sees,
         ),
         split,
     )

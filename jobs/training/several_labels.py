@@ -1,7 +1,8 @@
 """Training inputs of a graph of several labels: encoded columns, and edges by relationship type.
 
 Encoders are fitted to the training nodes of the classified label and to all nodes of the others,
-the context; the whole context belongs to every subgraph.
+the context; the whole context belongs to every subgraph. Where counts are columns, every node that
+had arrived by the latest of the nodes to learn from belongs to it too: a run counts them all.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from ringfence.jobs.project.columns.column_encoders import (
 )
 from ringfence.jobs.project.columns.fit import fit_encoders, rows_by_key
 from ringfence.jobs.project.columns.relation_means import RelationMeans
-from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.model_files import SEEN_KEY, SavedModel
 from ringfence.jobs.project.network_inputs import (
     InputChange,
     Scaling,
@@ -41,6 +42,7 @@ from ringfence.jobs.project.network_inputs import (
 )
 from ringfence.models.inference.graph import graph_of_types
 from ringfence.models.inference.several_labels import typed_graph
+from ringfence.models.networks.registry import is_trees
 from ringfence.models.networks.typed_factory import build_typed
 from ringfence.models.schema import CLASSIFIED, TypedSchema
 from ringfence.models.training.typed_data import TypedData, select_typed
@@ -50,7 +52,12 @@ from ringfence.models.training.typed_memory import (
     choose_batch_size,
     predict_bytes,
 )
-from ringfence.models.trees.columns import ColumnInputs, count_table, neighbour_table
+from ringfence.models.trees.columns import (
+    ColumnInputs,
+    CountRule,
+    count_table,
+    neighbour_table,
+)
 from ringfence.models.trees.identity import identity_table
 
 if TYPE_CHECKING:
@@ -58,17 +65,22 @@ if TYPE_CHECKING:
 
 Ints = NDArray[np.int64]
 Table = NDArray[np.float32]
+ARRIVED = "arrived"  # of a manifest: what training saw
 
 
 @dataclass(frozen=True, eq=False)
 class EncodedColumns:
-    """Columns of all labels by encoders of the training, and the relationships between them."""
+    """Columns of all labels by encoders of the training, and the relationships between them.
+
+    learnt: train and validation nodes; None: counts see context alone, as older versions did.
+    """
 
     mirror: Mirror
     mapping: GraphMapping
     settings: ModelSettings
     schema: TypedSchema
     encoders: ColumnEncoders
+    learnt: Ints | None = None
     change: InputChange | None = None
     kept_means: RelationMeans | None = None
 
@@ -101,6 +113,8 @@ class EncodedColumns:
     def _size(self, rows: int) -> TrainingSize:
         context = range(1, len(self.schema.labels))
         counts = self.mirror.raw_counts
+        arrived = self._arrived & (np.asarray(self.mirror.labels) == CLASSIFIED)
+        rows = max(rows, int(np.count_nonzero(arrived)))
         return TrainingSize(
             self.schema,
             (rows, *(self.mirror.count(label) for label in context)),
@@ -128,19 +142,34 @@ class EncodedColumns:
         )
         return rows, columns
 
+    @cached_property
+    def _arrived(self) -> NDArray[np.bool_]:
+        """The nodes that are there whichever are learnt from [nodes]: a pass counts them all."""
+        there: NDArray[np.bool_] = np.asarray(self.mirror.labels) != CLASSIFIED
+        counts = self.settings.degrees or is_trees(self.settings.typed_network)
+        if self.learnt is None or not counts:
+            return there
+        times = self.mirror.created_ns
+        there |= self.mirror.present & (times <= times[self.learnt].max())
+        return there
+
     def rows_seen(self, rows: Ints) -> NDArray[np.bool_]:
-        """Return which nodes are there [nodes] where `rows` are the only classified ones."""
-        seen: NDArray[np.bool_] = np.asarray(self.mirror.labels) != CLASSIFIED
+        """Return which nodes are there [nodes] beside `rows`, which are."""
+        seen = self._arrived.copy()
         seen[rows] = True
         return seen
 
     def select(self, rows: Ints) -> TypedData:
-        """Return the subgraph of some nodes of the classified label and all context."""
+        """Return the subgraph of some nodes of the classified label, of all that is seen with them.
+
+        `rows` stand first, others of their label behind them in the order of keys.
+        """
         context_rows, context_columns = self._context
+        seen = self.rows_seen(rows)
+        rows = np.concatenate([rows, self._others(rows, seen)])
         columns = self.encoders.encode_own(self.mirror, CLASSIFIED, rows)
         features: tuple[Table, ...] = (columns, *context_columns)
         if self.encoders.related.tables:
-            seen = self.rows_seen(rows)
             features = tuple(
                 np.concatenate([own, self.relation_means.at(label, at, seen)], axis=1)
                 for label, (own, at) in enumerate(zip(features, (rows, *context_rows), strict=True))
@@ -160,6 +189,15 @@ class EncodedColumns:
             blank=blank,
         )
 
+    def _others(self, rows: Ints, seen: NDArray[np.bool_]) -> Ints:
+        """Classified nodes that are seen beside `rows`, in the order of keys."""
+        others = seen & (np.asarray(self.mirror.labels) == CLASSIFIED)
+        others[rows] = False
+        if not others.any():
+            return rows[:0]
+        by_key = rows_by_key(self.mirror, CLASSIFIED)
+        return np.asarray(by_key[others[by_key]], np.int64)
+
     def changed(self, change: InputChange) -> EncodedColumns:
         """Return the inputs with other relationships and more columns, for the graph check."""
         targets = changed_targets(self.mirror, change)
@@ -174,22 +212,32 @@ class EncodedColumns:
     def count_neighbours(self, rows: Ints) -> Table:
         """Return how many neighbours some nodes have in their own subgraph, by channel [n, k].
 
-        Numbers of relationships with columns stand behind them.
+        Numbers of relationships with columns stand behind them. Every label is counted, whatever
+        the scorer counts.
         """
+        return count_table(self.tree_inputs(rows, replace(self.rule, classified=True)), rows)
+
+    def count_heard(self, rows: Ints) -> Table:
+        """Return the counts that trees have as columns [n, k]."""
         return count_table(self.tree_inputs(rows), rows)
 
-    def tree_inputs(self, rows: Ints) -> ColumnInputs:
-        """Return what trees' columns are made of where `rows` are the only classified nodes."""
+    @property
+    def rule(self) -> CountRule:
+        """Which neighbours trees count: those of the classified label with `[model] degrees`."""
+        return CountRule(arrival_times(self.mirror, self.mapping), self.settings.degrees)
+
+    def tree_inputs(self, rows: Ints, rule: CountRule | None = None) -> ColumnInputs:
+        """Return what trees' columns are made of, on the graph that is seen with `rows`."""
         mirror, mapping, means = self.mirror, self.mapping, self.relation_means
-        seen, times = self.rows_seen(rows), arrival_times(mirror, mapping)
+        seen, counted = self.rows_seen(rows), self.rule if rule is None else rule
         inputs = mirror_columns(mirror, mapping, self.schema, self.encoders, means, seen)
         if self.change is not None:
             inputs = self._with_change(inputs, self.change)
 
         def count(rows: Ints) -> Table:
-            return means.counts(CLASSIFIED, rows, times, seen)
+            return means.counts(CLASSIFIED, rows, counted, seen)
 
-        return replace(inputs, times=times, count_related=count)
+        return replace(inputs, rule=counted, count_related=count)
 
     def _with_change(self, inputs: ColumnInputs, change: InputChange) -> ColumnInputs:
         both_ways = np.array([relation.undirected for relation in self.mapping.relations], np.bool_)
@@ -233,6 +281,7 @@ class EncodedColumns:
         return {
             "network": self.settings.typed_network,
             "options": self._options(),
+            SEEN_KEY: None if self.learnt is None else ARRIVED,
             TYPED_KEY: {"schema": self.schema.to_json(), **self.encoders.facts()},
         }
 
@@ -253,11 +302,13 @@ class SeveralLabels:
     mirror: Mirror
     mapping: GraphMapping
 
-    def fit_inputs(self, settings: ModelSettings, train: Ints) -> EncodedColumns:
+    def fit_inputs(
+        self, settings: ModelSettings, train: Ints, learnt: Ints | None = None
+    ) -> EncodedColumns:
         """Fit the encoders of all labels."""
         encoders = fit_encoders(self.mirror, self.mapping, train)
         schema = schema_of(self.mapping)
-        return EncodedColumns(self.mirror, self.mapping, settings, schema, encoders)
+        return EncodedColumns(self.mirror, self.mapping, settings, schema, encoders, learnt)
 
     def column_tables(self, model: SavedModel, rows: Ints) -> tuple[Table, Table]:
         """Return encoded columns of some nodes, and of their neighbours by type and direction."""

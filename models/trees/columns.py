@@ -1,8 +1,9 @@
 """The columns that trees read: a node's own, how many neighbours it has, and their means.
 
-A neighbour counts through each channel of the schema into the classified label: a relationship type
-with a direction. Counts stop at the node's own creation time where nodes have times: a node keeps
-its counts when later nodes join it. Means are those of the graph as it is now. One row needs
+Columns stand by channel of the schema into the classified label: a relationship type with a
+direction. Counts stop at the node's own creation time where nodes have times: a node keeps its
+counts when later nodes join it. Neighbours of the classified label are counted only where the
+version says so (`CountRule`). Means are those of the graph as it is now. One row needs
 nothing but its neighbours, so columns are made for the rows that are wanted and for no others.
 """
 
@@ -21,6 +22,7 @@ from ringfence.models.schema import ALWAYS, CLASSIFIED, Channel, TypedSchema
 
 __all__ = [
     "ColumnInputs",
+    "CountRule",
     "column_names",
     "count_table",
     "encoded_columns",
@@ -36,18 +38,34 @@ CountRows = Callable[[Ints], Float32s]
 
 
 @dataclass(frozen=True, slots=True)
+class CountRule:
+    """Which neighbours count.
+
+    times int64 [nodes]: creation times, `ALWAYS` for what has none: what is later than the node
+    itself does not count; None where nodes have no times, then all do. classified: whether
+    neighbours of the classified label are counted: how many there are depends on a node's age.
+    """
+
+    times: Ints | None = None
+    classified: bool = True
+
+    def counts_label(self, label: int) -> bool:
+        """Whether neighbours of a label are counted."""
+        return self.classified or label != CLASSIFIED
+
+
+@dataclass(frozen=True, slots=True)
 class ColumnInputs:
     """What columns are made of.
 
-    encode: encoded rows of a label. times int64 [nodes]: creation times, `ALWAYS` for what has
-    none; None where nodes have no times, then all neighbours count. seen bool [nodes]: the
-    neighbours that are there; None: all of them. count_related: how many relationships with
-    columns classified rows have, per relation and direction [n, k].
+    encode: encoded rows of a label. seen bool [nodes]: the neighbours that are there; None: all of
+    them. count_related: how many relationships with columns classified rows have, per relation and
+    direction that the rule counts [n, k].
     """
 
     graph: TypedGraph
     encode: EncodeRows
-    times: Ints | None = None
+    rule: CountRule = CountRule()
     seen: NDArray[np.bool_] | None = None
     count_related: CountRows | None = None
 
@@ -55,7 +73,7 @@ class ColumnInputs:
 def encoded_columns(
     graph: TypedGraph,
     features: Sequence[Float32s],
-    times: Ints | None,
+    rule: CountRule,
     count_related: CountRows | None = None,
 ) -> ColumnInputs:
     """Return inputs whose encoded rows stand by label [n_label, d], in the order of rows."""
@@ -63,7 +81,7 @@ def encoded_columns(
     def encode(label: int, rows: Ints) -> Float32s:
         return features[label][graph.places[rows]]
 
-    return ColumnInputs(graph, encode, times, count_related=count_related)
+    return ColumnInputs(graph, encode, rule, count_related=count_related)
 
 
 def tree_columns(inputs: ColumnInputs, rows: Ints) -> Float32s:
@@ -82,7 +100,9 @@ def neighbour_table(inputs: ColumnInputs, rows: Ints) -> Float32s:
     parts = [np.empty((len(rows), 0), np.float32)]
     for channel in _incoming(inputs.graph.schema):
         near = _present(list_channel(inputs.graph, channel, rows), inputs.seen)
-        parts += [_counts(near, inputs.times)[:, None], _means(inputs, channel, near)]
+        if inputs.rule.counts_label(channel.source):
+            parts.append(_counts(near, inputs.rule.times)[:, None])
+        parts.append(_means(inputs, channel, near))
     return np.concatenate(parts, axis=1)
 
 
@@ -90,25 +110,27 @@ def count_table(inputs: ColumnInputs, rows: Ints) -> Float32s:
     """Return the counts alone: by channel, then of relationships with columns [n, counts]."""
     parts = [np.empty((len(rows), 0), np.float32)]
     for channel in _incoming(inputs.graph.schema):
-        near = _present(list_channel(inputs.graph, channel, rows), inputs.seen)
-        parts.append(_counts(near, inputs.times)[:, None])
+        if inputs.rule.counts_label(channel.source):
+            near = _present(list_channel(inputs.graph, channel, rows), inputs.seen)
+            parts.append(_counts(near, inputs.rule.times)[:, None])
     if inputs.count_related is not None:
         parts.append(inputs.count_related(rows))
     return np.concatenate(parts, axis=1)
 
 
-def column_names(schema: TypedSchema, names: Sequence[Sequence[str]]) -> list[str]:
+def column_names(schema: TypedSchema, names: Sequence[Sequence[str]], rule: CountRule) -> list[str]:
     """Return the names of the columns in their order; ``names`` are the encoded ones by label.
 
     >>> from ringfence.models.schema import Relation
     >>> schema = TypedSchema(("Order", "Shop"), (Relation(0, "AT", 1),))
-    >>> column_names(schema, [["amount"], ["age"]])
+    >>> column_names(schema, [["amount"], ["age"]], CountRule())
     ['amount', 'rev_AT Shop: count', 'rev_AT Shop: mean age']
     """
     columns = list(names[CLASSIFIED])
     for channel in _incoming(schema):
         front = f"{channel.name} {schema.labels[channel.source]}: "
-        columns += [f"{front}count", *(f"{front}mean {name}" for name in names[channel.source])]
+        columns += [f"{front}count"] if rule.counts_label(channel.source) else []
+        columns += [f"{front}mean {name}" for name in names[channel.source]]
     return columns
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 
+import numpy as np
 import pytest
 
 from tests.forms import PUBLISHED_SEED_KEY
@@ -21,6 +22,15 @@ def try_world(graph, tmp_path, monkeypatch):
         return planted.try_world(graph, graph.auth[0], WORLDS[name], tmp_path, accounts)
 
     return try_
+
+
+def test_a_choice_is_judged_on_accounts_that_it_never_saw():
+    rng = np.random.default_rng(1)
+    good = rng.exponential(0.5, 200)
+    losses = {"typed_sage": good + 0.1, "trees": good, "blend": good + rng.normal(0, 0.1, 200)}
+    assert planted.is_well_chosen("trees", losses)
+    assert planted.is_well_chosen("blend", losses)  # it differs from the best by chance alone
+    assert not planted.is_well_chosen("typed_sage", losses)
 
 
 @pytest.mark.slow

@@ -236,9 +236,16 @@ def test_init_proposes_the_columns_and_names_what_it_leaves_out(bank, graph, tmp
     assert "it comes with the class" in left["SENT.checked"]
     mapping = load_settings(path).mapping()
     assert mapping.relations[0].column_names == ("amount", "note")
+    said = [finding.text for finding in run_doctor(path)]
+    assert any(each.startswith("SENT.currency is not used: one value in all") for each in said)
+    (checked,) = (each for each in said if each.startswith("SENT.checked is not used: "))
+    assert "it comes with the class" in checked
+    assert not any("could be columns" in each for each in said)
     text = path.read_text()
     path.write_text(text.replace('"note"', '"nothing"'))
-    errors = [finding.text for finding in run_doctor(path) if finding.level == "error"]
+    findings = run_doctor(path)
+    assert any("has more that could be columns: note (category);" in each.text for each in findings)
+    errors = [finding.text for finding in findings if finding.level == "error"]
     assert any("has the column nothing; there are: amount" in message for message in errors)
 
 

@@ -86,7 +86,11 @@ def require_plain_arrays(workspace):
         names = set(arrays.keys())
     assert {"network.trees.threshold", "network.trees.value", "network.trees.column"} <= names
     manifest = json.loads((file.parent / "manifest.json").read_text())
-    assert "AFTER Order: count" in manifest["tree_columns"]
+    assert (
+        "AT Shop: count" in manifest["tree_columns"]
+        or "rev_AT Shop: count" in manifest["tree_columns"]
+    )
+    assert "AFTER Order: count" not in manifest["tree_columns"]  # only with degrees
     assert sorted(path.name for path in file.parent.iterdir()) == [
         "manifest.json", "weights.safetensors",
     ]  # fmt: skip

@@ -55,8 +55,9 @@ class RelationTable:
         self.targets, self.versions = files["targets"], files["versions"]
         self.waiting: dict[int, tuple[str, str, bytes]] = {}
         self._swept: Bools | None = None
-        self.live = self._find_live()
-        self._sort()
+        self._late: dict[int, int] = {}
+        self.live: Bools
+        self._open()
 
     @classmethod
     def empty(cls, folder: Path, relation: int, names: Sequence[str]) -> RelationTable:
@@ -143,14 +144,19 @@ class RelationTable:
 
     def places_between(self, sources: Ints, targets: Ints) -> Ints:
         """Return the entries of relationships that join any of these pairs of rows."""
-        places = np.flatnonzero(self.live)
+        places = self.places_from(sources)
         pairs = _pairs(self.sources.array[places], self.targets.array[places])
         return places[np.isin(pairs, _pairs(sources, targets))]
 
     def places_from(self, rows: Ints) -> Ints:
         """Return the entries of relationships that start at some rows."""
+        if not len(rows):
+            return np.empty(0, np.int64)
         places = np.flatnonzero(self.live)
-        return places[np.isin(self.sources.array[places], rows)]
+        starts = self.sources.array[places]
+        marks = np.zeros(max(int(starts.max(initial=0)), int(rows.max())) + 1, np.bool_)
+        marks[rows] = True  # a look-up per entry: np.isin would sort them all
+        return np.asarray(places[marks[starts]], np.int64)
 
     def without_any(self, ends: Ints) -> Ints:
         """Return the pairs of rows [2, m] that no relationship joins any more."""
@@ -235,20 +241,26 @@ class RelationTable:
         if len(self._late) > max(MIN_LATE_TO_SORT, len(self._sorted) // 4):
             self._sort()
 
-    def _find_live(self) -> Bools:
-        """The last entry of each number counts, unless it says that the relationship is gone."""
+    def _open(self) -> None:
+        """Sort the numbers once, for what counts and for looking it up.
+
+        The last entry of each number counts, unless it says that the relationship is gone.
+        """
         numbers = self.numbers.array
         order = np.argsort(numbers, kind="stable")
-        last = order[np.append(numbers[order][1:] != numbers[order][:-1], True)[: len(order)]]
-        live = np.zeros(len(numbers), np.bool_)
-        live[last] = self.sources.array[last] >= 0
-        return live
+        ordered = numbers[order]
+        last = np.append(ordered[1:] != ordered[:-1], True)[: len(order)]
+        last &= self.sources.array[order] >= 0
+        self._sorted, self._places = ordered[last], order[last]
+        self.live = np.zeros(len(numbers), np.bool_)
+        self.live[self._places] = True
 
     def _sort(self) -> None:
+        """Sort in what came since the table was opened or sorted."""
         places = np.flatnonzero(self.live)
         order = np.argsort(self.numbers.array[places], kind="stable")
         self._sorted, self._places = self.numbers.array[places][order], places[order]
-        self._late: dict[int, int] = {}
+        self._late = {}
 
 
 def _pairs(sources: NDArray[np.integer], targets: NDArray[np.integer]) -> Ints:

@@ -22,7 +22,7 @@ from ringfence.jobs.project.columns.relation_means import (
     Without,
     facts_of,
 )
-from ringfence.jobs.project.model_files import SavedModel
+from ringfence.jobs.project.model_files import TREE_COUNTS_KEY, SavedModel
 from ringfence.models.encoders import TableEncoder
 from ringfence.models.inference import InferenceGraph
 from ringfence.models.inference.several_labels import TypedGraph, TypedPlan, typed_graph
@@ -36,6 +36,7 @@ Float32s = NDArray[np.float32]
 
 ENCODER = "encoder."  # what the names of the encoders' arrays begin with, then label and name
 RELATED_KEY = "related"  # beside them: encoders of relationships, where any have columns
+CONTEXT_COUNTS, ALL_COUNTS = "context", "all"  # what trees of a version count
 NO_RELATIONS = RelationEncoders(TypedSchema((), ()))
 TYPED_KEY = "typed"  # of a manifest: schema and encoders of a model that has any
 BYTES_PER_STEP = 16e6  # of raw columns that are encoded at a time
@@ -198,12 +199,16 @@ class ColumnEncoders:
 
 @dataclass(frozen=True, slots=True)
 class TypedNetwork:
-    """A network with weights per label and relation, as a model's manifest describes it."""
+    """A network with weights per label and relation, as a model's manifest describes it.
+
+    counts_classified: whether its trees, if it has any, count neighbours of the classified label.
+    """
 
     name: str
     schema: TypedSchema
     encoders: ColumnEncoders
     weights: dict[str, NDArray[Any]]
+    counts_classified: bool = True
 
     def plan(self) -> TypedPlan | None:
         """Return how its outputs follow a change; None if it has no inference layers."""
@@ -239,7 +244,13 @@ def typed_network(model: SavedModel) -> TypedNetwork | None:
         TypedSchema.from_json(facts["schema"]),
         ColumnEncoders.restore(facts, model.weights),
         network_weights(model.weights),
+        counts_classified(model.manifest),
     )
+
+
+def counts_classified(manifest: Mapping[str, Any]) -> bool:
+    """Whether trees of a version count neighbours of the classified label, as older ones do."""
+    return bool(manifest.get(TREE_COUNTS_KEY, ALL_COUNTS) == ALL_COUNTS)
 
 
 def network_weights(weights: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -19,6 +19,7 @@ from ringfence.connector.mirror import Mirror
 from ringfence.models.encoders import TableEncoder
 from ringfence.models.encoders.relation_sums import add_rows, means_of
 from ringfence.models.schema import ALWAYS, TypedSchema
+from ringfence.models.trees.columns import CountRule
 
 Ints = NDArray[np.int64]
 Float32s = NDArray[np.float32]
@@ -90,9 +91,13 @@ class RelationEncoders:
             for name in self.tables[slot.relation].names
         ]
 
-    def count_names(self, label: int) -> list[str]:
+    def counted(self, label: int, rule: CountRule) -> list[Slot]:
+        """Return the ends at which relationships are counted: `rule` asks for the other end."""
+        return [slot for slot in self.slots(label) if rule.counts_label(slot.other)]
+
+    def count_names(self, label: int, rule: CountRule) -> list[str]:
         """Return the names of the counts of a label's relationships."""
-        return [f"{slot.front(self.schema)}count" for slot in self.slots(label)]
+        return [f"{slot.front(self.schema)}count" for slot in self.counted(label, rule)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,16 +154,17 @@ class RelationMeans:
         self,
         label: int,
         rows: Ints,
-        times: Ints | None = None,
+        rule: CountRule,
         seen: Bools | None = None,
         without: Without | None = None,
     ) -> Float32s:
-        """Return how many relationships some rows have per relation and direction [n, slots].
+        """Return how many relationships rows have per relation and direction that count [n, k].
 
-        times int64 [nodes]: those to nodes that are later than the row itself do not count.
+        Those to nodes that the rule has as later than the row itself do not count.
         """
-        counts = np.zeros((len(rows), len(self.encoders.slots(label))), np.float32)
-        for number, slot in enumerate(self.encoders.slots(label)):
+        slots, times = self.encoders.counted(label, rule), rule.times
+        counts = np.zeros((len(rows), len(slots)), np.float32)
+        for number, slot in enumerate(slots):
             places, at = self._places(slot, rows, seen, without)
             if times is not None:
                 born = times[rows[at]]

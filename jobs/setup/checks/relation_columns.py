@@ -8,7 +8,11 @@ from ringfence.connector.mapping import ColumnMapping, GraphMapping, RelationMap
 from ringfence.connector.neo4j.driver import Graph
 from ringfence.connector.neo4j.sample import RelationSample, sample_relation
 from ringfence.jobs.setup.finding import Finding
-from ringfence.jobs.setup.proposal.relation_columns import find_relation_leaks
+from ringfence.jobs.setup.proposal.relation_columns import (
+    Triple,
+    find_relation_leaks,
+    propose_relation_columns,
+)
 from ringfence.models.encoders import EncoderRefused, infer_kind
 from ringfence.models.encoders.registry import check_options
 
@@ -18,15 +22,14 @@ PROPERTIES_NAMED = 12
 def check_relation_columns(
     graph: Graph, mapping: GraphMapping, relation: RelationMapping
 ) -> Iterator[Finding]:
-    """Every column of a relation is there, and its values can be fed."""
-    if not relation.columns:
-        return
+    """Every column of a relation is there, and its values can be fed; what is not used is named."""
     triple = (
         mapping.nodes[relation.source].label,
         relation.type,
         mapping.nodes[relation.target].label,
     )
     sample = sample_relation(graph, *triple, mapping.class_property)
+    yield from _list_unused(mapping, relation, triple, sample)
     used = []
     for column in relation.columns:
         findings = list(_check_column(mapping.describe(relation), relation, column, sample))
@@ -43,6 +46,26 @@ def check_relation_columns(
             f"{mapping.describe(relation)}.{name}: {leak.removeprefix('CHECK: ')}",
             f"take {name} out of its columns, unless newcomers have it before their class is known",
         )
+
+
+def _list_unused(
+    mapping: GraphMapping, relation: RelationMapping, triple: Triple, sample: RelationSample
+) -> Iterator[Finding]:
+    """The properties of a relation that are no columns, each with what it could be or why not."""
+    taken = {relation.created_at: "creation time"} if relation.created_at else {}
+    usable, left = propose_relation_columns(sample, triple, mapping.classified.label, taken)
+    unused = [f"{column.name} ({column.kind})" for column in usable
+              if column.name not in relation.column_names]  # fmt: skip
+    drawn, names = mapping.describe(relation), ", ".join(unused[:PROPERTIES_NAMED])
+    if unused:
+        yield Finding(
+            "ok",
+            f"{drawn} has more that could be columns: {names}; to use it: columns in "
+            f"[[graph.relationships]] {relation.type}",
+        )
+    for each in left:
+        if each.name.removeprefix(f"{relation.type}.") not in relation.column_names:
+            yield Finding("ok", f"{each.name} is not used: {each.why}")
 
 
 def _check_column(

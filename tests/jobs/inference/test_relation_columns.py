@@ -15,6 +15,7 @@ from ringfence.jobs.inference.typed_pass import EncodedRows
 from ringfence.jobs.project.columns.fit import fit_encoders
 from ringfence.jobs.project.columns.relation_means import RelationMeans
 from ringfence.models.inference.several_labels import layer_cache
+from ringfence.models.trees.columns import CountRule
 from tests.jobs.inference.test_tree_pass import trees_of
 from tests.jobs.inference.test_typed_pass import IDENTITY, model_of, outputs, take_in
 from tests.related_worlds import RelatedWorld, related_worlds, take_in_related
@@ -146,7 +147,7 @@ def test_means_are_those_of_every_relationship_parallels_and_loops_included(tmp_
     ]
     np.testing.assert_allclose(means.at(0, rows), expected, atol=1e-6)
     counted = [[len(ins), len(outs)] for ins, outs in zip(incoming, out, strict=True)]
-    np.testing.assert_array_equal(means.counts(0, rows), counted)
+    np.testing.assert_array_equal(means.counts(0, rows, CountRule()), counted)
     assert any(a == b for _, a, b, _ in related.records.values())
 
 

@@ -21,7 +21,7 @@ def fitted(tmp_path):
     rows = typed.rows_of_label(0)
     classes = np.asarray(typed.classes)[: typed.size]
     split = Split(("a", "b"), classes, rows[:40], rows[40:50], rows[50:])
-    model = settings(tmp_path, network="typed_sage").model
+    model = settings(tmp_path, network="typed_sage", degrees=True).model
     return SeveralLabels(typed, related.mapping).fit_inputs(model, split.train), split
 
 

@@ -5,7 +5,13 @@ import numpy as np
 from ringfence.models.inference.graph import InferenceGraph
 from ringfence.models.inference.several_labels.graph import typed_graph
 from ringfence.models.schema import ALWAYS, Relation, TypedSchema
-from ringfence.models.trees.columns import ColumnInputs, column_names, encoded_columns, tree_columns
+from ringfence.models.trees.columns import (
+    ColumnInputs,
+    CountRule,
+    column_names,
+    encoded_columns,
+    tree_columns,
+)
 
 SCHEMA = TypedSchema(("Case", "Drug"), (Relation(0, "TOOK", 1), Relation(0, "LIKE", 0, False)))
 # cases 0, 1, 2 and drugs 3, 4; case 0 took both, case 1 drug 3; 0 -> 2 and 1 -> 2 are alike
@@ -33,14 +39,14 @@ def relationships():
     )  # fmt: skip
 
 
-def inputs(times=None, seen=None):
-    graph = typed_graph(relationships(), SCHEMA, LABELS)
-    made = encoded_columns(graph, FEATURES, times)
-    return ColumnInputs(made.graph, made.encode, times, seen)
+def inputs(times=None, seen=None, classified=True):
+    graph, rule = typed_graph(relationships(), SCHEMA, LABELS), CountRule(times, classified)
+    made = encoded_columns(graph, FEATURES, rule)
+    return ColumnInputs(made.graph, made.encode, rule, seen)
 
 
 def test_counts_and_means_by_relation_and_direction():
-    names = column_names(SCHEMA, [["age"], ["dose", "new"]])
+    names = column_names(SCHEMA, [["age"], ["dose", "new"]], CountRule())
     assert names == [
         "age", "rev_TOOK Drug: count", "rev_TOOK Drug: mean dose", "rev_TOOK Drug: mean new",
         "LIKE Case: count", "LIKE Case: mean age",
@@ -58,6 +64,15 @@ def test_counts_stop_at_the_nodes_own_time_and_means_do_not():
     assert row[4] == 1  # case 0 is later than case 2
     assert row[5] == 1.5
     assert tree_columns(inputs(times), np.array([0]))[0, 1] == 2  # context was always there
+
+
+def test_neighbours_of_the_classified_label_are_counted_only_where_the_rule_says_so():
+    names = column_names(SCHEMA, [["age"], ["dose", "new"]], CountRule(classified=False))
+    assert "rev_TOOK Drug: count" in names
+    assert "LIKE Case: count" not in names
+    rows = np.array([2, 0, 1])
+    everything, without = tree_columns(inputs(), rows), tree_columns(inputs(classified=False), rows)
+    np.testing.assert_array_equal(without, np.delete(everything, 4, axis=1))
 
 
 def test_only_neighbours_that_are_seen_count():
