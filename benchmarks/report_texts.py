@@ -218,7 +218,8 @@ NOTES = {
     "runs: nodes of several classes calibrate later runs, coverage by quarter of the life, 10 "
     "lives; `before`: one delay for all classes, nobody in the first five runs, level `then`; "
     "`now`: the product; `twice the delay that was seen`: it, without the longer wait for a class "
-    "that was never seen. Then the first five runs, of which every class is known at the next: the "
+    "that was never seen; `90 runs`: it, with the wait of versions trained before. "
+    "Then the first five runs, of which every class is known at the next: the "
     "level before the fifth run, coverage before and after. Then verdicts in lives where nothing "
     "changes (16 lives of 400 runs of 50; 6 of 120 runs of 200 with one class known first): the "
     "total ever *broken*, how many runs lie below the exact band of a fixed level with their n "
@@ -228,8 +229,9 @@ NOTES = {
     "nothing changes, a quarter (of the flights, the long run) more than 3 points from 90 %, a "
     "level that does not move in five runs, a total *broken*, or such a run *kept*.",
     "verdicts": "n = 500, window 5,000 (3,000 in other modes), alpha = .1, lives in which nothing "
-    "changes, judged by the functions of an audit; `lives` per row. Of runs and windows the share "
-    "called so, of totals, `decline` and `drift` the share of lives (or of two looks at each). A "
+    "changes, judged by the functions of an audit; `lives` per row: all of one way to calibrate, "
+    "or of one delay and size. Of runs and windows the share called so, of totals, `decline` and "
+    "`drift` the share of lives. A "
     "row is red where a share is clearly above what is claimed: 5 and 1 % of looks at a run "
     "(by three standard errors over lives, plus 1 and .5 points for sets of few nodes), 1 % of "
     "lives for each bound (binomial, 1 in 1,000).",
