@@ -14,7 +14,7 @@ async def read_tasks():
     return {run.name.partition("-")[0]: [run.state.type.value, run.run_count] for run in runs}
 
 
-with prefect_test_harness():
+with prefect_test_harness(server_startup_timeout=900):  # however busy the machine is
     state = ringfence_flow.ringfence_flow(return_state=True)
     tasks = asyncio.run(read_tasks())
 print("OUTCOME", json.dumps({"run": state.type.value, "tasks": tasks}))
