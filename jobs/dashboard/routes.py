@@ -250,7 +250,14 @@ def file(request: Request, name: str) -> Response:
         if "gzip" in request.headers.get("accept-encoding", ""):
             return Response(_plotly(), media_type=KINDS["js"], headers=headers)
         return Response(gzip.decompress(_plotly()), media_type=KINDS["js"], headers=_cached())
-    if name not in {"ringfence.css", "charts.js", "tables.js", "refresh.js", "favicon.svg"}:
+    if name not in {
+        "ringfence.css",
+        "charts.js",
+        "tables.js",
+        "refresh.js",
+        "lists.js",
+        "favicon.svg",
+    }:
         raise HTTPException(404, "there is no such file")
     kind = KINDS[name.rpartition(".")[2]]
     return Response(static(name), media_type=kind, headers={"Cache-Control": "no-cache"})

@@ -10,6 +10,7 @@ changes. Equal inputs give equal answers, unless a time limit ends the questions
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from ringfence.jobs.explanation.attributions import attribute, refuse_method
 from ringfence.jobs.explanation.deadline import Deadline
 from ringfence.jobs.explanation.explained_node import ExplainedNode, find_node
 from ringfence.jobs.explanation.minimal_change import Asked, find_smallest
+from ringfence.jobs.explanation.part_values import tell_values
 from ringfence.jobs.explanation.reasons import EXACT, MAX_LOG_ODDS, NEIGHBOUR, Part, Reason, Reasons
 from ringfence.jobs.project.network_inputs import uniforms_of
 from ringfence.jobs.project.node_seed import node_seed
@@ -191,6 +193,9 @@ def _answer(
             -why.flips, -why.moved, -why.strength, why.part.kind, why.part.describe()
         )
     )  # fmt: skip
+    likeliest = classes[int(np.argmax(ranks.log_odds_now))]
+    told = tell_values(node, [why.part for why in reasons], likeliest)
+    reasons = [replace(why, value=told.get(why.part, "")) for why in reasons]
     return Reasons(
         graph=describe_graph(node.mirror),
         model=node.model.version,

@@ -48,7 +48,8 @@ class Reason:
     `evidence` is by how much a class's log odds are higher with the part than without it: it says
     something where a p-value is at its end and can't move. enters, leaves: classes that would come
     into the set, or go out of it. moved: the largest change of a p-value. `weight` is what one of
-    PyG's explainers gives in place of all these.
+    PyG's explainers gives in place of all these. `value` says what the column's value is among
+    other nodes', or what the neighbour is and whom it is joined to; empty where nothing is told.
     """
 
     part: Part
@@ -58,6 +59,7 @@ class Reason:
     moved: float = 0.0
     weight: float | None = None
     evidence: tuple[float, ...] = ()
+    value: str = ""
 
     @property
     def strength(self) -> float:
@@ -69,11 +71,24 @@ class Reason:
         """Whether the set would be another one."""
         return bool(self.enters or self.leaves)
 
+    def describe(self) -> str:
+        """Return the part with its value.
+
+        >>> Reason(Part("column", "balance"), value="377.7, lower than 96 %").describe()
+        'column balance: 377.7, lower than 96 %'
+        >>> Reason(Part("neighbour", "d102", label="Device"), value="emulated").describe()
+        'neighbour Device d102, emulated'
+        """
+        between = ": " if self.part.kind == COLUMN else ", "
+        return (
+            f"{self.part.describe()}{between}{self.value}" if self.value else self.part.describe()
+        )
+
     def as_json(self) -> dict[str, Any]:
         """Return the values under the keys of `ringfence explain --why --json`."""
         part = self.part
         named = {"kind": part.kind, "name": part.name, "relation": part.relation}
-        named |= {"label": part.label, "class": part.class_}
+        named |= {"label": part.label, "class": part.class_, "value": self.value or None}
         if self.weight is not None:
             return named | {"weight": self.weight}
         return named | {
@@ -212,7 +227,7 @@ def describe_evidence(reasons: Reasons) -> str:
 
 
 def _tell(reason: Reason, place: int) -> str:
-    return f"{reason.part.describe()} (odds {odds_factor(reason.evidence[place])})"
+    return f"{reason.describe()} (odds {odds_factor(reason.evidence[place])})"
 
 
 def odds_factor(evidence: float) -> str:

@@ -278,6 +278,7 @@ def _reason_facts(explanation: Explanation) -> Answer:
         "reasons": [
             {
                 "without": from_graph(reason.part.describe()),
+                "value": from_graph(reason.value) if reason.value else None,
                 "p_values": _by_class(reasons.classes, reason.p_values),
                 "enters": all_from_graph(reason.enters),
                 "leaves": all_from_graph(reason.leaves),

@@ -51,7 +51,8 @@ def why_answer(explanation: Explanation) -> Answer:
     if reasons is not None:
         rows = [_reason_row(reasons.classes, reason) for reason in reasons.reasons]
         changes = tuple(change.describe() for change in reasons.smallest)
-    words = (explanation.sentence, *explanation.doubts, *changes)
+    because = (reasons.sentence,) if reasons is not None and reasons.sentence else ()
+    words = (explanation.sentence, *explanation.doubts, *because, *changes)
     title = f"Why node {explanation.key} has its set"
     return Answer(title, words, pd.DataFrame(rows), explanation)
 
@@ -60,6 +61,7 @@ def _reason_row(classes: Sequence[str], reason: Reason) -> dict[str, Any]:
     """p-values without a part, and what that changes of the set."""
     return {
         "without": reason.part.describe(),
+        "value": reason.value,
         **{f"p {name}": p for name, p in zip(classes, reason.p_values, strict=False)},
         "enters": ", ".join(reason.enters),
         "leaves": ", ".join(reason.leaves),

@@ -9,8 +9,8 @@ weigh less.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,14 @@ class ListTradeOff:
         """Return what `ringfence advise --list --json` prints."""
         values = asdict(self)
         return {**values.pop("terms"), **values}
+
+    @classmethod
+    def from_json(cls, values: Mapping[str, Any]) -> ListTradeOff:
+        """Return what `as_json` gave."""
+        terms = ListTerms(**{item.name: values[item.name] for item in fields(ListTerms)})
+        rows = tuple(ListAtShare(**row) for row in values["rows"])
+        named = {name: values[name] for name in ("model", "validation", "right", "words")}
+        return cls(terms=terms, rows=rows, **named)
 
 
 def run_list_trade_off(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
 from ringfence.jobs.views.doubts import find_doubts
 from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, neighbours_if_reached
+from ringfence.models.promise.options import PromiseOptions
 from ringfence.models.promise.registry import promise_named
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from ringfence.connector.neo4j.driver import Graph
     from ringfence.jobs.explanation.reasons import Reasons
     from ringfence.jobs.project.workspace import Workspace
+
+MAX_NAMED_CLASSES = 3  # of a set, each with the share that may be missed of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +204,7 @@ def explain(
             len(names),
             p,
             run.alpha,
-            per_class=promise_named(run.promise).per_class,
+            class_alphas=_class_alphas(run, names),
             doubts=doubts,
         ),
         classes=prediction.classes,
@@ -269,10 +273,10 @@ def describe_set(
     p: Mapping[str, float],
     alpha: float,
     *,
-    per_class: bool = False,
+    class_alphas: Mapping[str, float] | None = None,
     doubts: Sequence[str] = (),
 ) -> str:
-    """Return a set as a sentence; `per_class` if each class has a promise of its own.
+    """Return a set as a sentence; `class_alphas` if each class has a promise of its own.
 
     What sets may miss is not said while `doubts` speak against it: these stand there instead.
 
@@ -284,28 +288,32 @@ def describe_set(
     'a, put into an empty set as the likeliest class (p = 0.04): no class conforms at 0.1'
     >>> describe_set(["a", "b"], 3, {"a": 0.5, "b": 0.3}, 0.1)
     'may be a or b; sets may miss 10 % of nodes'
-    >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, per_class=True)
-    'only a fits; sets may miss of each class the share that its promise allows'
+    >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, class_alphas={"a": 0.05, "b": 0.1, "c": 0.1})
+    'only a fits; of true a nodes sets may miss 5 %, of those of other classes 10 %'
     >>> describe_set(["a"], 3, {"a": 0.5}, 0.1, doubts=["the promise is broken: 80 % are covered"])
     'only a fits; but the promise is broken: 80 % are covered'
     >>> describe_set(["a", "b"], 2, {"a": 0.5, "b": 0.3}, 0.1, doubts=["the promise is broken"])
     'nothing can be excluded: all 2 classes are in the set; but the promise is broken'
     """
-    fitting, may_miss = _describe_classes(inside, classes, p, alpha, per_class)
+    fitting, may_miss = _describe_classes(inside, classes, p, alpha, class_alphas)
     if doubts:
         return f"{fitting}; but {doubts[0]}"
     return f"{fitting}{may_miss}"
 
 
 def _describe_classes(
-    inside: Sequence[str], classes: int, p: Mapping[str, float], alpha: float, per_class: bool
+    inside: Sequence[str],
+    classes: int,
+    p: Mapping[str, float],
+    alpha: float,
+    class_alphas: Mapping[str, float] | None,
 ) -> tuple[str, str]:
     """What a set holds, and what its promise allows sets to miss where it excludes some class."""
     if not inside:
         own = "has a p-value above its own level"
-        where = own if per_class else f"reaches a p-value above {alpha:g}"
+        where = own if class_alphas is not None else f"reaches a p-value above {alpha:g}"
         return f"no class conforms: none of the {classes} classes {where}", ""
-    if not per_class and len(inside) == 1 and p[inside[0]] <= alpha:
+    if class_alphas is None and len(inside) == 1 and p[inside[0]] <= alpha:
         return (
             f"{inside[0]}, put into an empty set as the likeliest class "
             f"(p = {p[inside[0]]:.3g}): no class conforms at {alpha:g}"
@@ -313,9 +321,39 @@ def _describe_classes(
     if len(inside) == classes:
         return f"nothing can be excluded: all {classes} classes are in the set", ""
     fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
-    if per_class:
-        return fitting, "; sets may miss of each class the share that its promise allows"
+    if class_alphas is not None:
+        return fitting, f"; {_describe_misses(inside, class_alphas)}"
     return fitting, f"; sets may miss {100 * alpha:g} % of nodes"
+
+
+def _describe_misses(inside: Sequence[str], class_alphas: Mapping[str, float]) -> str:
+    """Say what share sets may miss of the classes in a set, and of the others.
+
+    >>> _describe_misses(["a", "b"], {"a": 0.1, "b": 0.1})
+    'of true a nodes sets may miss 10 %, of true b nodes 10 %'
+    >>> _describe_misses(["a"], {"a": 0.05, "b": 0.1, "c": 0.2})
+    'of true a nodes sets may miss 5 %, of those of other classes 10 % to 20 %'
+    """
+    named = inside[:MAX_NAMED_CLASSES]
+    others = sorted({alpha for name, alpha in class_alphas.items() if name not in named})
+    shares = [f"of true {name} nodes {_percent(class_alphas[name])}" for name in named[1:]]
+    if others:
+        between = " to ".join(_percent(alpha) for alpha in dict.fromkeys([others[0], others[-1]]))
+        shares.append(f"of those of other classes {between}")
+    first = f"of true {named[0]} nodes sets may miss {_percent(class_alphas[named[0]])}"
+    return ", ".join([first, *shares])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:g} %"
+
+
+def _class_alphas(run: Run, names: Sequence[str]) -> dict[str, float] | None:
+    """What share of each class a run's sets may miss; None without a promise per class."""
+    if not promise_named(run.promise).per_class:
+        return None
+    own = PromiseOptions.recorded(json.loads(run.options)).classes
+    return {name: own.get(name, run.alpha) for name in names}
 
 
 def record_of(explanation: Explanation) -> list[tuple[str, str]]:

@@ -8,9 +8,12 @@ from urllib.parse import urlencode
 from ringfence.connector.store.queries.news import News, read_news
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.sample import count_sample
+from ringfence.connector.store.queries.worklist import count_worklist
+from ringfence.connector.store.queries.worklist_filter import WorklistFilter
 from ringfence.connector.times import NANOSECONDS, format_time
 from ringfence.jobs.views.promise import late_classes_of_run
 
+MAX_WAITING = 10_000  # nodes of a list that are counted
 WEEK_NS = 7 * 86_400 * NANOSECONDS
 VISIT_GAP_NS = 1_800 * NANOSECONDS  # of silence, after which a visit is another one
 LONGEST_NS_TEXT = 20
@@ -138,10 +141,17 @@ def list_address(name: str, seq: int) -> str:
 
 
 def listed_in_last_run(queries: ProjectQueries) -> dict[str, int]:
-    """Return how many nodes the last run put on each list that asks for work."""
+    """Return how many nodes the last run put on each list that asks for work, and still wait.
+
+    They are those of the list's worklist: of unknown class, and not done.
+    """
     runs = queries.runs(last=1)
     lists = (runs[-1].lists or ()) if runs else ()
-    return {facts["name"]: facts["listed"] for facts in lists if not facts["is_clear"]}
+    names = [facts["name"] for facts in lists if not facts["is_clear"]]
+    return {
+        name: count_worklist(queries, WorklistFilter("", list_=name, run=runs[-1].seq), MAX_WAITING)
+        for name in names
+    }
 
 
 def _first_step(queries: ProjectQueries) -> str:

@@ -4,12 +4,17 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from html import unescape
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
+from sqlalchemy import text
 
-from ringfence.jobs.samples.audit_store import Plan
+from ringfence.connector.list_terms import ListTerms
+from ringfence.jobs.samples.audit_store import VERSION, Plan
+from ringfence.jobs.scoring.list_curve import save_curve
+from ringfence.jobs.scoring.list_trade_off import ListAtShare, ListTradeOff
 from tests.dashboard.conftest import open_site, settings_at
 
 LISTS = [
@@ -43,10 +48,10 @@ def test_the_api_and_the_csv_have_the_same_rows(listing):
 def test_the_metrics_have_the_realised_share(listing):
     rows = json.loads(listing.ask("/api/v1/lists").body)
     total = next(row for row in rows if (row["name"], row["slice"]) == ("clear", "total"))
-    text = listing.ask("/metrics").body.decode()
+    exposed = listing.ask("/metrics").body.decode()
     (line,) = [
         line
-        for line in text.splitlines()
+        for line in exposed.splitlines()
         if line.startswith("ringfence_list_wrong_ratio{") and 'list="clear"' in line
     ]
     assert float(line.split()[-1]) == pytest.approx(total["pooled"])
@@ -173,4 +178,102 @@ def test_a_list_that_is_none_is_refused_with_those_that_are(listing):
 
 
 def test_today_leads_to_the_list_of_the_last_run(listing):
-    assert 'href="/worklist?list=investigate&amp;run=3"' in listing.ask("/").body.decode()
+    waiting = len(ask_worklist(listing, list="investigate", run=3)["nodes"])
+    link = 'href="/worklist?list=investigate&amp;run=3">'
+    assert f"{link}{waiting} nodes of the last run on list investigate" in (
+        listing.ask("/").body.decode()
+    )
+
+
+CURVE = ListTradeOff(
+    ListTerms("investigate", "mule", False, 0.2, "run"), VERSION, 380, 90, "",
+    (ListAtShare(0.1, 20, 0.05, 0.3, 0.08), ListAtShare(0.2, 40, 0.1, 0.5, 0.15),
+     ListAtShare(0.5, 120, 0.3, 0.9, 0.45)),
+)  # fmt: skip
+
+
+@pytest.fixture
+def curve(listing):
+    """The measurement of a list, as `ringfence advise --list` keeps it."""
+    save_curve(listing.dashboard.settings, CURVE)
+    yield CURVE
+    for file in listing.dashboard.settings.engine.folder.rglob("lists/*.json"):
+        file.unlink()
+
+
+def open_shares(listing, name):
+    """Shares of the last run's nodes of unknown class on a list."""
+    query = "SELECT lists FROM prediction WHERE seq = 3 AND label IS NULL"
+    rows = listing.dashboard.queries.rows(text(query))
+    shares = [json.loads(row["lists"] or "{}").get(name) for row in rows]
+    return len(rows), [share for share in shares if share is not None]
+
+
+def test_another_share_says_what_the_list_would_hold_without_scripts(listing, curve):
+    unknown, shares = open_shares(listing, "investigate")
+    page = unescape(listing.ask("/lists?list=investigate&share=10").body.decode())
+    told = re.search(r"data-told>([^<]+)<", page)[1].replace("\u00a0", " ")
+    held = sum(share <= 0.1 for share in shares)
+    assert told == (
+        f"At 10 % it would hold {held} of the {unknown} nodes of unknown class of run 3; on 380 "
+        "validation nodes it held 5.0 % of all and 30.0 % of those that are mule, and 8.0 % of it "
+        "was not mule."
+    )
+    assert 'value="10" data-shares' in page
+    promised = unescape(listing.ask("/lists").body.decode())
+    assert f"promised, the list holds {len(shares)} of the {unknown} nodes" in promised
+    assert f"it would hold about {round(0.3 * unknown)} of" in promised  # beyond what is promised
+    assert "This changes no promise" in promised
+    cleared = unescape(listing.ask("/lists?list=clear&share=1").body.decode())
+    _, of_clear = open_shares(listing, "clear")
+    assert f"At 1\u00a0% it would hold {sum(s <= 0.01 for s in of_clear)} of" in cleared
+
+
+def test_a_curve_of_other_terms_or_of_another_version_is_not_shown(listing, curve):
+    settings, asked = listing.dashboard.settings, "/lists?list=investigate"
+    measured = "validation nodes it held"
+    assert measured in listing.ask(asked).body.decode()
+    assert measured not in listing.ask("/lists?list=clear").body.decode()
+    for other in (
+        replace(CURVE, model="another"),
+        replace(CURVE, terms=replace(CURVE.terms, class_="retail")),
+        replace(CURVE, terms=replace(CURVE.terms, per="stream")),
+    ):
+        save_curve(settings, other)
+        page = listing.ask(asked).body.decode()
+        assert measured not in page
+        assert "ringfence advise --list investigate" in page
+    (file,) = settings.engine.folder.rglob("lists/investigate.json")
+    for damaged in ("", "[]", "{}", '{"rows": 7}', "x" * 200_000):
+        file.write_text(damaged)
+        assert measured not in listing.ask(asked).body.decode()
+    save_curve(settings, replace(CURVE, terms=replace(CURVE.terms, may_be_wrong=0.01)))
+    assert measured in listing.ask(asked).body.decode()  # at every share it is the same list
+    for wrong in ("share=x", "share=-1", "share=99999", "list=nobody"):
+        assert listing.ask(f"/lists?{wrong}").status == 200
+
+
+def test_the_slider_tells_the_rows_of_the_page(listing, curve, visiting):
+    before = listing.ask("/api/v1/lists").body
+    with visiting() as seen:
+        seen.open(f"{listing.url}/lists?list=investigate")
+        page = seen.page
+        shares = page.locator("tr[data-share]")
+        for place in (0, 3, shares.count() - 1):
+            row = shares.nth(place)
+            slider = "input[data-shares]"
+            page.locator(slider).evaluate(
+                "(range, to) => { range.value = to; range.dispatchEvent(new Event('input')) }",
+                row.get_attribute("data-share"),
+            )
+            assert page.inner_text("[data-told]") == row.get_attribute("data-words")
+            assert row.get_attribute("aria-current") == "true"
+            assert page.locator("tr[data-share][aria-current]").count() == 1
+        page.locator("input[data-shares]").focus()
+        page.keyboard.press("Home")
+        assert page.inner_text("[data-told]") == shares.first.get_attribute("data-words")
+        page.select_option("select[name=list]", "clear")
+        page.wait_for_url("**/lists?list=clear*")
+        assert "validation nodes" not in page.inner_text("[data-told]")
+        assert seen.problems == []
+    assert listing.ask("/api/v1/lists").body == before

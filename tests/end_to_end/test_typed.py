@@ -152,6 +152,36 @@ def _explain_typed(workspace):
     assert {shop, device} <= set(parts)
     assert parts[shop].moved > parts[device].moved  # the class stands at the shop
     assert not any("REFUSED" in name for name in parts)  # carries no message
+    _compare_values(workspace.graph, why, parts, shop)
+
+
+def _compare_values(graph, why, parts, shop):
+    """Values beside parts are those of the graph: among known orders, and of a shop's others."""
+    likeliest = why.classes[why.likeliest]
+    (row,) = graph.read(
+        "MATCH (n:Order {id: 350}) MATCH (o:Order) WHERE o.risk <> $likeliest "
+        "WITH n.amount AS amount, o.risk AS risk, count(*) AS known, "
+        "sum(CASE WHEN n.amount < o.amount THEN 1 ELSE 0 END) AS above, "
+        "sum(CASE WHEN n.amount > o.amount THEN 1 ELSE 0 END) AS below "
+        "RETURN * ORDER BY known DESC LIMIT 1",
+        likeliest=likeliest,
+    )
+    way, share = max(("lower", row["above"]), ("higher", row["below"]), key=lambda pair: pair[1])
+    assert parts["column amount"].value == (
+        f"{row['amount']:.6g}, {way} than {100 * share / row['known']:.0f} % of "
+        f"{row['known']} known {row['risk']} nodes"
+    )
+    (near,) = graph.read(
+        "MATCH (s:Shop {name: 'shop 10'})<-[:AT]-(o:Order) WHERE o.id <> 350 "
+        "WITH DISTINCT o RETURN count(o) AS orders, "
+        "sum(CASE o.risk WHEN $likeliest THEN 1 ELSE 0 END) AS alike",
+        likeliest=likeliest,
+    )
+    assert near["orders"] > near["alike"]  # else the two could be mixed up
+    assert parts[shop].value == (
+        f"shared with {near['orders']} other Order nodes, of which {near['alike']} are {likeliest}"
+    )
+    assert parts[shop].as_json()["value"] == parts[shop].value
 
 
 def test_what_is_kept_changes_no_bit(graph, make):

@@ -6,9 +6,10 @@ runs backwards and sorts within a run alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Subquery, and_, func, null, or_, select, tuple_
+from sqlalchemy import ColumnElement, Subquery, and_, case, func, null, or_, select, tuple_
 
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist_filter import (
@@ -58,6 +59,35 @@ def place_on_list(queries: ProjectQueries, wanted: WorklistFilter, node_key: str
     of_node = (here.project == queries.project, here.node_key == node_key)
     rows = queries.rows(select(here.seq, rank.label("rank")).where(*of_node, *on_list))
     return (rows[0]["seq"], rows[0]["rank"], node_key) if rows else None
+
+
+def count_open(queries: ProjectQueries, seq: int) -> int:
+    """Return how many nodes of a run are of unknown class and still in the graph."""
+    query = select(func.count()).select_from(prediction)
+    return int(queries.scalar(query.where(*_open_of_run(queries, seq))))
+
+
+def count_at_shares(
+    queries: ProjectQueries, seq: int, name: str, shares: Sequence[float]
+) -> list[int]:
+    """Return of each share how many open nodes of a run a list of its run would hold at it.
+
+    Only nodes on the list have a share on record: beyond the promised one there are more.
+    """
+    share = queries.store.dialect.json_number(prediction.c.lists, name)
+    counted = [
+        func.coalesce(func.sum(case((share <= bound, 1), else_=0)), 0).label(f"at_{place}")
+        for place, bound in enumerate(shares)
+    ]
+    listed = (*_open_of_run(queries, seq), prediction.c.lists.is_not(None))
+    (row,) = queries.rows(select(*counted).where(*listed))
+    return [int(row[f"at_{place}"]) for place in range(len(shares))]
+
+
+def _open_of_run(queries: ProjectQueries, seq: int) -> tuple[ColumnElement[bool], ...]:
+    here = prediction.c
+    of_run = (here.project == queries.project, here.seq == seq)
+    return (*of_run, here.label.is_(None), here.in_graph.is_(True))
 
 
 def _on_list(

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlencode
 
@@ -57,17 +56,7 @@ def build(
         reasons, problem = ask_reasons(dashboard, explanation), None
     except RingfenceError as error:
         reasons, problem = None, error
-    values = {} if reasons is None else ask_values(dashboard, explanation)
-    return show_reasons(explanation, reasons, problem, class_, values)
-
-
-def ask_values(dashboard: Dashboard, explanation: Explanation) -> dict[str, str]:
-    """Return the node's properties as the graph has them now; none if it gives no answer."""
-    from ringfence.connector.neo4j.queries.node_values import properties_of
-
-    mapping = dashboard.settings.mapping()
-    told = dashboard.graph.ask(lambda graph: properties_of(graph, mapping, explanation.typed_key))
-    return dict(told or ())
+    return show_reasons(explanation, reasons, problem, class_)
 
 
 def ask_reasons(dashboard: Dashboard, explanation: Explanation) -> Reasons:
@@ -118,7 +107,6 @@ def show_reasons(
     reasons: Reasons | None,
     problem: RingfenceError | None = None,
     asked_class: str = "",
-    node_values: Mapping[str, str] = MappingProxyType({}),
 ) -> Values:
     """Return the template's values."""
     values: Values = {
@@ -147,9 +135,7 @@ def show_reasons(
         ],
         "edges": place_edges(_strongest(neighbours, reasons, place)[:MAX_EDGES], reasons, place),
         "drawn": min(len(neighbours), MAX_EDGES),
-        "bars": draw_bars(
-            _strongest(others, reasons, place)[:MAX_BARS], reasons, place, node_values
-        ),
+        "bars": draw_bars(_strongest(others, reasons, place)[:MAX_BARS], reasons, place),
         "rows": [_row(reason, reasons, place) for reason in reasons.reasons[:MAX_ROWS]],
         "smallest": [as_sentence(change.describe()) for change in reasons.smallest],
         "another_set": set(reasons.classes_in_set) != set(explanation.classes),
@@ -182,7 +168,7 @@ def place_edges(neighbours: Sequence[Reason], reasons: Reasons, place: int) -> l
                 if most
                 else MIN_STROKE,
                 "way": _way(effect),
-                "text": f"{neighbour.part.describe()}: odds {odds_factor(effect)}",
+                "text": f"{neighbour.describe()}: odds {odds_factor(effect)}",
                 "label": neighbour.part.name[:12],
             }
         )
@@ -193,7 +179,6 @@ def draw_bars(
     parts: Sequence[Reason],
     reasons: Reasons,
     place: int,
-    node_values: Mapping[str, str] = MappingProxyType({}),
 ) -> list[Values]:
     """Columns and relationship types as bars from the middle: for the class right, against left."""
     most = max((abs(effect_of(part, reasons, place)) for part in parts), default=0.0)
@@ -204,7 +189,7 @@ def draw_bars(
         drawn.append(
             {
                 "name": part.part.name if part.part.kind == "column" else f"all {part.part.name}",
-                "value": node_values.get(part.part.name, "") if part.part.kind == "column" else "",
+                "value": part.value,
                 "x": round(50.0 if effect >= 0 else 50.0 - width, 2),
                 "width": round(width, 2),
                 "way": _way(effect),
@@ -243,7 +228,7 @@ def _row(reason: Reason, reasons: Reasons, place: int) -> Values:
     comes = [f"{name} comes in" for name in reason.enters]
     goes = [f"{name} goes out" for name in reason.leaves]
     return {
-        "what": reason.part.describe(),
+        "what": reason.describe(),
         "p": reason.p_values[place],
         "move": signed(reason.p_values[place] - reasons.p_values[place]),
         "odds": odds_factor(effect_of(reason, reasons, place)),

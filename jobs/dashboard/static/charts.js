@@ -122,7 +122,7 @@ function draw(place) {
     along.hoverformat = "%Y-%m-%d %H:%M:%S";
   } else if (x.length && Number.isInteger(x[0])) {
     along.tickformat = "d";
-    if (x.length <= 20) along.dtick = 1; // else half a run gets a tick of its own
+    if (x.length <= 20 && x[x.length - 1] - x[0] <= 20) along.dtick = 1; // else half a run gets a tick
   }
   const sideways = { ...along, type: "category", autorange: "reversed" };
   if (panel.sideways) { // a third of the width at most is for names; pointing at a place tells all

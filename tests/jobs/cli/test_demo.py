@@ -23,6 +23,31 @@ def run_recipes(server, recipes):
         return {title: len(driver.execute_query(query).records) for title, query in recipes}
 
 
+PILES = re.compile(r"(List \w+: [\d,]+ nodes; .*|(investigate|clear|open): [\d,]+ nodes of run .*)")
+
+
+def lines_of_readme(mark):
+    readme = (ROOT / "README.md").read_text()
+    return readme.partition(f"<!-- {mark} -->")[2].partition(f"<!-- /{mark} -->")[0].splitlines()
+
+
+def pile_lines(lines):
+    return [line for line in lines if PILES.fullmatch(line)]
+
+
+def test_readmes_first_screen_has_the_piles_of_the_demos_output():
+    first = [line for line in lines_of_readme("piles") if line and line != "```"]
+    assert first == pile_lines(lines_of_readme("demo"))
+    assert len(first) == 5
+    before = (ROOT / "README.md").read_text().partition("<!-- /piles -->")[0]
+    assert len(before.splitlines()) < 40
+
+
+def without_numbers(lines):
+    """The lines as any demo prints them, whatever it counts; a cut list says how many it shows."""
+    return [re.sub(r", the surest \d+$", "", re.sub(r"[\d,]+", "N", line)) for line in lines]
+
+
 @pytest.mark.neo4j
 def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence, tmp_path):
     done = ringfence("demo", "--no-serve", "--nodes", "1500", "--arriving", "2", cwd=tmp_path)
@@ -38,6 +63,9 @@ def test_the_demo_runs_by_itself_and_its_sets_answer_the_readmes_query(ringfence
         "Where to look next",
     ):
         assert sentence in done.stdout
+    readme = without_numbers(pile_lines(lines_of_readme("piles")))
+    assert without_numbers(pile_lines(done.stdout.splitlines())) == readme
+    assert without_numbers(["open: N nodes of run N"]) != readme[-1:]
     (version,) = re.findall(r"ringfence models \S+ \S+ show (\S+)", done.stdout)
     demo = ("--config", ".ringfence/demo/ringfence.toml")
     card = " ".join(ringfence("models", "show", version, *demo, cwd=tmp_path).stdout.split())

@@ -105,7 +105,7 @@ def _print_reasons(reasons: Reasons) -> None:
     shown = strongest[:MAX_CLASSES_SHOWN]
     rows = [
         (
-            reason.part.describe(),
+            reason.describe(),
             *(f"{reason.p_values[at] - reasons.p_values[at]:+.3f}" for at in shown),
             odds_factor(reason.evidence[reasons.likeliest]) if reason.evidence else "–",
             _describe_flips(reason),
