@@ -2,6 +2,7 @@
 
     <folder>/projects/<project>/models, mirror, forward      one project's own (and forward-shadow)
     <folder>/projects/<project>/seed.key                     its seed key
+    <folder>/projects/<project>/lists                        measurements of lists, for a page
     <folder>/audit.db, audit.key, neo4j                      shared by all that name this folder
 
 Two projects whose configuration files are in one directory share the folder. A mirror holds which

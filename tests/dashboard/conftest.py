@@ -34,6 +34,10 @@ HOSTILE = (
     "</script><svg onload=window.hit=1>",
     "javascript:window.hit=1 {{7*7}} ${7*7}",
 )
+HOSTILE_LISTS = [
+    {"name": "investigate", "class": HOSTILE[0], "may_be_wrong": 0.2},
+    {"name": "clear", "not": HOSTILE[0], "may_be_wrong": 0.05, "per": "stream"},
+]
 TOKEN = "correct horse battery"
 
 
@@ -119,8 +123,10 @@ def open_site(settings, plan, fill=None):
 
 @pytest.fixture(scope="session")
 def site(tmp_path_factory):
-    """A project whose class, group and key names are all attacks."""
-    settings = settings_at(tmp_path_factory.mktemp("site"), project=f"p {HOSTILE[0]}")
+    """A project with lists, whose class, group and key names are all attacks."""
+    settings = settings_at(
+        tmp_path_factory.mktemp("site"), project=f"p {HOSTILE[0]}", lists=HOSTILE_LISTS
+    )
     plan = Plan(runs=4, per_run=60, classes=HOSTILE, regions=HOSTILE, prefix=HOSTILE[1])
     with open_site(settings, plan) as opened:
         yield opened

@@ -57,9 +57,14 @@ def test_the_metrics_have_the_realised_share(listing):
     assert float(line.split()[-1]) == pytest.approx(total["pooled"])
 
 
-def test_without_lists_the_page_says_how_to_get_one(site):
-    assert "Add a [[lists]] table" in site.ask("/lists").body.decode()
-    assert json.loads(site.ask("/api/v1/lists").body) == []
+def test_without_lists_the_page_says_how_to_get_one(tmp_path):
+    with open_site(settings_at(tmp_path), Plan(runs=1, per_run=20)) as site:
+        page = site.ask("/lists").body.decode()
+        assert "Add a [[lists]] table" in page
+        assert "The piles" not in page
+        assert "data-shares" not in page
+        assert json.loads(site.ask("/api/v1/lists").body) == []
+        assert 'aria-label="Lists"' not in site.ask("/worklist?class=mule").body.decode()
 
 
 def test_the_api_has_the_nodes_of_each_pile(listing):

@@ -20,6 +20,11 @@ from tests.dashboard.conftest import HOSTILE
 WHY = "?key=" + quote(f"{HOSTILE[1]}2-7")
 QUERIES = {"/runs/compare": "?a=1&b=3", "/why": WHY}
 CHOSEN = "/worklist?class=" + quote(HOSTILE[2])
+LISTED = (
+    "/worklist?list=investigate", "/worklist?list=clear&known=any", "/worklist?list=open",
+    "/lists?list=clear&share=10", "/worklist?key=a&max_size=9&group=region&class="
+    + quote(HOSTILE[0]),
+)  # fmt: skip
 PATHS = tuple(
     page.address.format(seq=2, version="sample-1") + QUERIES.get(page.address, "") for page in PAGES
 )
@@ -100,7 +105,7 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
 
     for scheme in ("light", "dark"):
         with visiting(color_scheme=scheme) as seen:
-            for path in (*PATHS, CHOSEN, site.node_path):
+            for path in (*PATHS, *LISTED, CHOSEN, site.node_path):
                 seen.open(site.url + path)
                 found = Axe().run(seen.page).response["violations"]
                 grave = [
@@ -113,12 +118,20 @@ def test_axe_finds_nothing_serious_and_the_keyboard_reaches_the_content(site, vi
         seen.open(site.url + "/")
         seen.page.keyboard.press("Tab")
         assert seen.page.evaluate("document.activeElement.getAttribute('href')") == "#main"
+        seen.open(site.url + "/lists")  # the slider is reached and moved without a mouse
+        for _ in range(60):
+            seen.page.keyboard.press("Tab")
+            if seen.page.evaluate("document.activeElement.matches('input[data-shares]')"):
+                break
+        told = seen.page.inner_text("[data-told]")
+        seen.page.keyboard.press("End")
+        assert seen.page.inner_text("[data-told]") != told
 
 
 def test_a_phone_shows_pages_without_sideways_scrolling_in_the_dark(site, visiting):
     phone = {"viewport": {"width": 390, "height": 844}, "color_scheme": "dark"}
     with visiting(**phone) as seen:
-        for path in (*PATHS, CHOSEN, site.node_path):
+        for path in (*PATHS, *LISTED, CHOSEN, site.node_path):
             seen.open(site.url + path)
             wide = seen.page.evaluate("document.documentElement.scrollWidth")
             assert wide <= 390, path

@@ -16,7 +16,8 @@ ADDRESSES = {
     "/models/{version}": "/models/sample-1",
 }
 MORE = {
-    "300 classes": ("/worklist?class=class+007", "/node?key=account+2-7",
+    "300 classes": ("/worklist?class=class+007", "/worklist?list=suspects", "/worklist?list=open",
+                    "/lists?list=suspects&share=40", "/node?key=account+2-7",
                     "/classes?sort.classes=name"),
     "hostile text": ("/worklist?class=%3C/script%3E%3Csvg%20onload=window.hit=1%3E",),
     "10,000 runs": ("/coverage?from=2020-01-01", "/drift?from=2020-01-01", "/runs?sort.runs=seq"),
@@ -52,7 +53,9 @@ AT_ONCE = ("hostile text", "empty project")  # the others in make test-slow
 )
 def state(request, tmp_path_factory):
     """A dashboard on a store in one of the states."""
-    settings = settings_at(tmp_path_factory.mktemp("state"), project="p")
+    lists = [{"name": "suspects", "class": "class 007", "may_be_wrong": 0.3}]
+    sections = {"lists": lists} if request.param == "300 classes" else {}
+    settings = settings_at(tmp_path_factory.mktemp("state"), project="p", **sections)
     with open_site(settings, None, fill=STATES[request.param]) as opened:
         opened.state = request.param
         yield opened
@@ -118,6 +121,26 @@ def test_a_row_that_was_edited_by_hand_is_told_in_words_on_page_and_api(tmp_path
 def test_pages_stay_small_whatever_a_project_holds(state):
     for path in paths(state):
         assert len(state.ask(path).body) < 500_000, path
+
+
+@pytest.mark.parametrize("state", ["300 classes"], indirect=True)
+def test_300_classes_are_searched_and_not_chosen_from_a_list(state, visiting):
+    with visiting() as seen:
+        for path in ("/worklist?class=class+007", "/node?key=account+2-7"):
+            seen.open(state.url + path)
+            options = seen.page.locator("select").evaluate_all("all => all.map(s => s.length)")
+            assert max(options, default=0) < 30, path
+            assert seen.page.locator("datalist option").count() >= 300
+        seen.open(state.url + "/worklist?class=class+007")
+        seen.page.fill(".filters input[name=class]", "class 01")
+        seen.page.keyboard.press("Enter")
+        seen.page.wait_for_url("**class=class+01*")
+        assert "class 010" in seen.page.inner_text("main")
+        assert "class 020" not in seen.page.inner_text("main")
+        seen.page.click("text=class 012")
+        seen.page.wait_for_url("**class=class+012*")
+        assert "Nodes that may be class 012" in seen.page.inner_text("main")
+        assert seen.problems == []
 
 
 def test_what_spills_would_be_noticed(site, visiting):

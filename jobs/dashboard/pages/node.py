@@ -35,6 +35,7 @@ from ringfence.jobs.views.listed import describe_lists
 if TYPE_CHECKING:
     from ringfence.connector.neo4j.driver import Graph
 
+MAX_CHOICES = 24  # classes to choose from in a list; more are searched
 MAX_BARS = 12  # p-values at once; the others are folded away
 
 
@@ -152,6 +153,7 @@ def show_node(
         "own_levels": explanation is not None and _has_own_levels(explanation),
         "hint": hint,
         "max_bars": MAX_BARS,
+        "max_choices": MAX_CHOICES,
         "figures": [],
     }
 
