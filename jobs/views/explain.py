@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -33,9 +32,9 @@ from ringfence.connector.store.queries.records import ChainSeal, as_row
 from ringfence.connector.store.retention.removals import removal_of
 from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
+from ringfence.jobs.views.class_misses import class_alphas_of, describe_misses
 from ringfence.jobs.views.doubts import find_doubts
 from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, neighbours_if_reached
-from ringfence.models.promise.options import PromiseOptions
 from ringfence.models.promise.registry import promise_named
 
 if TYPE_CHECKING:
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from ringfence.connector.neo4j.driver import Graph
     from ringfence.jobs.explanation.reasons import Reasons
     from ringfence.jobs.project.workspace import Workspace
-
-MAX_NAMED_CLASSES = 3  # of a set, each with the share that may be missed of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +201,7 @@ def explain(
             len(names),
             p,
             run.alpha,
-            class_alphas=_class_alphas(run, names),
+            class_alphas=class_alphas_of(run, names),
             doubts=doubts,
         ),
         classes=prediction.classes,
@@ -322,38 +319,8 @@ def _describe_classes(
         return f"nothing can be excluded: all {classes} classes are in the set", ""
     fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
     if class_alphas is not None:
-        return fitting, f"; {_describe_misses(inside, class_alphas)}"
+        return fitting, f"; {describe_misses(inside, class_alphas)}"
     return fitting, f"; sets may miss {100 * alpha:g} % of nodes"
-
-
-def _describe_misses(inside: Sequence[str], class_alphas: Mapping[str, float]) -> str:
-    """Say what share sets may miss of the classes in a set, and of the others.
-
-    >>> _describe_misses(["a", "b"], {"a": 0.1, "b": 0.1})
-    'of true a nodes sets may miss 10 %, of true b nodes 10 %'
-    >>> _describe_misses(["a"], {"a": 0.05, "b": 0.1, "c": 0.2})
-    'of true a nodes sets may miss 5 %, of those of other classes 10 % to 20 %'
-    """
-    named = inside[:MAX_NAMED_CLASSES]
-    others = sorted({alpha for name, alpha in class_alphas.items() if name not in named})
-    shares = [f"of true {name} nodes {_percent(class_alphas[name])}" for name in named[1:]]
-    if others:
-        between = " to ".join(_percent(alpha) for alpha in dict.fromkeys([others[0], others[-1]]))
-        shares.append(f"of those of other classes {between}")
-    first = f"of true {named[0]} nodes sets may miss {_percent(class_alphas[named[0]])}"
-    return ", ".join([first, *shares])
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:g} %"
-
-
-def _class_alphas(run: Run, names: Sequence[str]) -> dict[str, float] | None:
-    """What share of each class a run's sets may miss; None without a promise per class."""
-    if not promise_named(run.promise).per_class:
-        return None
-    own = PromiseOptions.recorded(json.loads(run.options)).classes
-    return {name: own.get(name, run.alpha) for name in names}
 
 
 def record_of(explanation: Explanation) -> list[tuple[str, str]]:

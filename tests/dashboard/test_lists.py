@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from ringfence.connector.list_terms import ListTerms
 from ringfence.jobs.samples.audit_store import VERSION, Plan
-from ringfence.jobs.scoring.list_curve import save_curve
 from ringfence.jobs.scoring.list_trade_off import ListAtShare, ListTradeOff
+from ringfence.jobs.views.list_curve import save_curve
 from tests.dashboard.conftest import open_site, settings_at
 
 LISTS = [

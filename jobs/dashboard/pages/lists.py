@@ -13,9 +13,9 @@ from ringfence.jobs.dashboard.context import Dashboard
 from ringfence.jobs.dashboard.dependencies import OpenDashboard
 from ringfence.jobs.dashboard.pages.page import Page, Values, as_sentence
 from ringfence.jobs.dashboard.view import PageView
-from ringfence.jobs.scoring.list_curve import read_curve
 from ringfence.jobs.views.charts.list_trade_off import list_trade_off
 from ringfence.jobs.views.list_at_shares import list_at_shares, nearest
+from ringfence.jobs.views.list_curve import read_curve
 from ringfence.jobs.worklist.lead import MAX_COUNTED
 from ringfence.jobs.worklist.list_choice import OPEN, choose_list
 

@@ -75,8 +75,8 @@ def _advise_on_class(class_: str, picture: Path | None, config: Path | None, as_
 
 def _advise_on_list(list_: str, picture: Path | None, config: Path | None, as_json: bool) -> None:
     with open_with_progress(config, "measuring") as (workspace, report):
-        from ringfence.jobs.scoring.list_curve import save_curve
         from ringfence.jobs.scoring.list_trade_off import run_list_trade_off
+        from ringfence.jobs.views.list_curve import save_curve
 
         trade_off = run_list_trade_off(workspace, list_, progress=report)
         save_curve(workspace.settings, trade_off)
