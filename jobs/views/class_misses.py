@@ -40,3 +40,28 @@ def class_alphas_of(run: Run, names: Sequence[str]) -> dict[str, float] | None:
         return None
     own = PromiseOptions.recorded(json.loads(run.options)).classes
     return {name: own.get(name, run.alpha) for name in names}
+
+
+def describe_classes(
+    inside: Sequence[str],
+    classes: int,
+    p: Mapping[str, float],
+    alpha: float,
+    class_alphas: Mapping[str, float] | None,
+) -> tuple[str, str]:
+    """What a set holds, and what its promise allows sets to miss where it excludes some class."""
+    if not inside:
+        own = "has a p-value above its own level"
+        where = own if class_alphas is not None else f"reaches a p-value above {alpha:g}"
+        return f"no class conforms: none of the {classes} classes {where}", ""
+    if class_alphas is None and len(inside) == 1 and p[inside[0]] <= alpha:
+        return (
+            f"{inside[0]}, put into an empty set as the likeliest class "
+            f"(p = {p[inside[0]]:.3g}): no class conforms at {alpha:g}"
+        ), ""
+    if len(inside) == classes:
+        return f"nothing can be excluded: all {classes} classes are in the set", ""
+    fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
+    if class_alphas is not None:
+        return fitting, f"; {describe_misses(inside, class_alphas)}"
+    return fitting, f"; sets may miss {100 * alpha:g} % of nodes"

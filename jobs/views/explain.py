@@ -32,7 +32,7 @@ from ringfence.connector.store.queries.records import ChainSeal, as_row
 from ringfence.connector.store.retention.removals import removal_of
 from ringfence.connector.store.thresholds.recorded import thresholds_of
 from ringfence.connector.times import format_time
-from ringfence.jobs.views.class_misses import class_alphas_of, describe_misses
+from ringfence.jobs.views.class_misses import class_alphas_of, describe_classes
 from ringfence.jobs.views.doubts import find_doubts
 from ringfence.jobs.views.explained_neighbours import ExplainedNeighbour, neighbours_if_reached
 from ringfence.models.promise.registry import promise_named
@@ -292,35 +292,10 @@ def describe_set(
     >>> describe_set(["a", "b"], 2, {"a": 0.5, "b": 0.3}, 0.1, doubts=["the promise is broken"])
     'nothing can be excluded: all 2 classes are in the set; but the promise is broken'
     """
-    fitting, may_miss = _describe_classes(inside, classes, p, alpha, class_alphas)
+    fitting, may_miss = describe_classes(inside, classes, p, alpha, class_alphas)
     if doubts:
         return f"{fitting}; but {doubts[0]}"
     return f"{fitting}{may_miss}"
-
-
-def _describe_classes(
-    inside: Sequence[str],
-    classes: int,
-    p: Mapping[str, float],
-    alpha: float,
-    class_alphas: Mapping[str, float] | None,
-) -> tuple[str, str]:
-    """What a set holds, and what its promise allows sets to miss where it excludes some class."""
-    if not inside:
-        own = "has a p-value above its own level"
-        where = own if class_alphas is not None else f"reaches a p-value above {alpha:g}"
-        return f"no class conforms: none of the {classes} classes {where}", ""
-    if class_alphas is None and len(inside) == 1 and p[inside[0]] <= alpha:
-        return (
-            f"{inside[0]}, put into an empty set as the likeliest class "
-            f"(p = {p[inside[0]]:.3g}): no class conforms at {alpha:g}"
-        ), ""
-    if len(inside) == classes:
-        return f"nothing can be excluded: all {classes} classes are in the set", ""
-    fitting = f"only {inside[0]} fits" if len(inside) == 1 else f"may be {' or '.join(inside)}"
-    if class_alphas is not None:
-        return fitting, f"; {describe_misses(inside, class_alphas)}"
-    return fitting, f"; sets may miss {100 * alpha:g} % of nodes"
 
 
 def record_of(explanation: Explanation) -> list[tuple[str, str]]:
