@@ -39,6 +39,11 @@ class ListTerms:
         """Return what a wrong node of the list is: "not mule", or "mule" where it clears."""
         return self.class_ if self.is_clear else f"not {self.class_}"
 
+    @property
+    def right(self) -> str:
+        """Return what a right node of the list is: "mule", or "not mule" where it clears."""
+        return f"not {self.class_}" if self.is_clear else self.class_
+
     def is_wrong(self, label: str) -> bool:
         """Whether a node of a class is wrong on this list."""
         return (label == self.class_) == self.is_clear
@@ -49,8 +54,9 @@ class ListFacts:
     """A list of a run: its terms, what it was compared with, how many nodes it holds.
 
     `references` are calibration nodes, `wrong_references` the wrong ones;
-    `wrong_share` is the share of such nodes that new nodes are taken to have; `needed` are the
-    wrong references that a list of all right nodes takes. `status` says what stands behind
+    `wrong_share` is the share of such nodes that new nodes are taken to have. `needed` are the
+    references that a list takes: wrong ones under `per = "run"`, for a list of all right nodes;
+    right ones under `per = "stream"`, for a list of any. `status` says what stands behind
     the promise, `words` are the run's sentence about it.
     """
 

@@ -38,7 +38,8 @@ SHARES = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5)
 class ListAtShare:
     """A list at one promised share: its length, the share of right nodes it finds, wrong ones.
 
-    The three are shares of all nodes, of the right nodes, and of the listed nodes.
+    The three are shares of all nodes, of the right nodes, and of the listed nodes. `needed` are the
+    calibration nodes that it takes (`ListFacts`).
     """
 
     may_be_wrong: float
@@ -46,17 +47,23 @@ class ListAtShare:
     listed: float
     found: float
     wrong: float | None
+    needed: int
 
 
 @dataclass(frozen=True, slots=True)
 class ListTradeOff:
-    """What a list costs and finds at several promised shares."""
+    """What a list costs and finds at several promised shares.
+
+    `references` are the calibration nodes, `wrong_references` those that are wrong for the list.
+    """
 
     terms: ListTerms
     model: str
     validation: int
     right: int
     words: str
+    references: int
+    wrong_references: int
     rows: tuple[ListAtShare, ...]
 
     def as_json(self) -> dict[str, Any]:
@@ -114,8 +121,11 @@ def run_list_trade_off(
     if fair is not None:
         weight = (fair / np.maximum(np.bincount(truth, minlength=len(fair)), 1))[truth]
     table = [_at_share(item, right, weight) for item in held]
-    words = held[asked.index(terms.may_be_wrong)].facts.words
-    return ListTradeOff(terms, model.version, len(rows), int(right.sum()), words, tuple(table))
+    facts = held[asked.index(terms.may_be_wrong)].facts
+    return ListTradeOff(
+        terms, model.version, len(rows), int(right.sum()), facts.words, facts.references,
+        facts.wrong_references, tuple(table),
+    )  # fmt: skip
 
 
 def _at_share(item: NodeList, right: Any, weight: Any) -> ListAtShare:
@@ -128,6 +138,7 @@ def _at_share(item: NodeList, right: Any, weight: Any) -> ListAtShare:
         total / float(weight.sum()),
         good / of_right if of_right else 0.0,
         1 - good / total if total else None,
+        item.facts.needed,
     )
 
 

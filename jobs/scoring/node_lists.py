@@ -26,7 +26,6 @@ from ringfence.models.selection.references import (
     fair_weights,
     rank_among,
 )
-from ringfence.models.selection.references_needed import references_needed
 from ringfence.models.selection.registry import scope_named
 
 if TYPE_CHECKING:
@@ -117,30 +116,43 @@ def _decide_list(
     nodes = len(new.score)
     shares = scope.shares(tails, nodes, terms.may_be_wrong) if n_wrong else np.ones(nodes)
     wrong_share = float((1 + weight[wrong].sum()) / (1 + weight.sum()))
-    needed = references_needed(wrong_share, terms.may_be_wrong)
+    needed = scope.references_needed(wrong_share, terms.may_be_wrong)
     listed = int((shares <= terms.may_be_wrong).sum())
     status = _status(
         version, terms.per, scope.is_proved, weighted, wrong_classes[np.unique(classes)].sum()
     )
     words = _describe(terms, scope.sentence(terms.may_be_wrong, terms.wrong), status, listed)
-    words += describe_shortage(n_wrong, needed, terms.wrong)
+    given = n_wrong
+    if scope.needs_right:
+        given = max((int((~wrong[part.calibration]).sum()) for part in strata), default=0)
+    words += describe_shortage(terms, given, needed)
     facts = ListFacts(terms, len(classes), n_wrong, wrong_share, needed, listed, status, words)
     return NodeList(facts, shares)
 
 
-def describe_shortage(wrong_references: int, needed: int, wrong: str) -> str:
-    """Return a clause where fewer references are wrong than a full list needs; else nothing.
+def describe_shortage(terms: ListTerms, given: int, needed: int) -> str:
+    """Return a clause where a list has fewer references than it needs of a kind; else nothing.
 
-    >>> describe_shortage(3, 6, "mule")
+    Per run these are wrong ones; for a stream right ones, of the stratum that has most.
+
+    >>> describe_shortage(ListTerms("clear", "mule", True, 0.01, "run"), 3, 6)
     '. 3 calibration nodes are mule, and 6 are needed before a list of all right nodes can hold'
-    >>> describe_shortage(6, 6, "mule")
+    >>> describe_shortage(ListTerms("look", "mule", False, 0.2, "stream"), 12, 17)
+    '. 12 calibration nodes are mule, and 17 are needed before it can hold anybody'
+    >>> describe_shortage(ListTerms("clear", "mule", True, 0.01, "run"), 6, 6)
     ''
     """
-    if wrong_references >= needed:
+    if given >= needed:
         return ""
+    return f". {describe_needed(terms, given, needed)}"
+
+
+def describe_needed(terms: ListTerms, given: int, needed: int) -> str:
+    """Say how many references of which kind a list has, and how many it needs for what."""
+    scope = scope_named(terms.per)
+    kind = terms.right if scope.needs_right else terms.wrong
     return (
-        f". {wrong_references} calibration nodes are {wrong}, and {needed} are needed before a "
-        "list of all right nodes can hold"
+        f"{given:,} calibration nodes are {kind}, and {needed:,} are needed before {scope.can_hold}"
     )
 
 

@@ -13,11 +13,15 @@ class SelectionScope(ABC):
     """One value of `per`: how nodes are chosen, and what is promised of the chosen ones.
 
     name: in the configuration and on record · is_proved: whether the promise is proved for new
-    nodes that are exchangeable with the references, not only measured.
+    nodes that are exchangeable with the references, not only measured. needs_right: whether the
+    references that a list can be short of are right for it, or wrong. can_hold: what a list
+    can't do while it is short of them.
     """
 
     name: ClassVar[str]
     is_proved: ClassVar[bool]
+    needs_right: ClassVar[bool]
+    can_hold: ClassVar[str]
 
     @abstractmethod
     def shares(self, tails: Sequence[Tail], nodes: int, may_be_wrong: float) -> Floats:
@@ -25,6 +29,10 @@ class SelectionScope(ABC):
 
         The list holds those of at most `may_be_wrong`.
         """
+
+    @abstractmethod
+    def references_needed(self, wrong_share: float, may_be_wrong: float) -> int:
+        """Return how many references of that kind a list needs, in each stratum."""
 
     @abstractmethod
     def sentence(self, share: float, wrong: str) -> str:

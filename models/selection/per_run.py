@@ -18,6 +18,7 @@ import numpy as np
 
 from ringfence.models.selection.base import SelectionScope
 from ringfence.models.selection.references import Floats, Tail
+from ringfence.models.selection.references_needed import references_needed
 
 __all__ = ["PER_RUN", "PerRun", "list_p_values"]
 
@@ -41,6 +42,8 @@ class PerRun(SelectionScope):
 
     name = "run"
     is_proved = True
+    needs_right = False
+    can_hold = "a list of all right nodes can hold"
 
     def shares(self, tails: Sequence[Tail], nodes: int, may_be_wrong: float) -> Floats:
         """Return the p-values as adjusted by Benjamini and Hochberg: min over k of p_(k) m / k."""
@@ -50,6 +53,10 @@ class PerRun(SelectionScope):
         shares = np.empty(nodes)
         shares[order] = np.minimum.accumulate(adjusted[::-1])[::-1]
         return np.minimum(shares, 1.0)
+
+    def references_needed(self, wrong_share: float, may_be_wrong: float) -> int:
+        """Return how many wrong references a list of all right nodes of a run needs."""
+        return references_needed(wrong_share, may_be_wrong)
 
     def sentence(self, share: float, wrong: str) -> str:
         """Say that the promise is an average over runs, in which empty lists count."""

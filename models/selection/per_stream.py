@@ -45,6 +45,8 @@ class PerStream(SelectionScope):
 
     name = "stream"
     is_proved = True
+    needs_right = True
+    can_hold = "it can hold anybody"
 
     def shares(self, tails: Sequence[Tail], nodes: int, may_be_wrong: float) -> Floats:
         """Return the largest upper bound of the false share from the top down to each node."""
@@ -52,6 +54,14 @@ class PerStream(SelectionScope):
         for tail in tails:
             shares[tail.due] = _bounds(tail, first_tested(may_be_wrong))[tail.place]
         return shares
+
+    def references_needed(self, wrong_share: float, may_be_wrong: float) -> int:
+        """Return how many right references the first test needs: all that it tests but one.
+
+        >>> PER_STREAM.references_needed(0.06, 0.2), PER_STREAM.references_needed(0.06, 0.01)
+        (17, 387)
+        """
+        return first_tested(may_be_wrong) - 1
 
     def sentence(self, share: float, wrong: str) -> str:
         """Say that the promise is about the listed nodes of all runs together."""

@@ -21,6 +21,7 @@ from ringfence.jobs.project.promise import differences_from_new, terms_in_force
 from ringfence.jobs.project.promise_check import calibration_warnings, require_promise
 from ringfence.jobs.schedule.triggers import times_per_year
 from ringfence.jobs.setup.checks.late_classes import check_late_classes
+from ringfence.jobs.setup.checks.lists import check_lists
 from ringfence.jobs.setup.checks.own_files import check_key_files, check_model_files
 from ringfence.jobs.setup.checks.sample import check_sample
 from ringfence.jobs.setup.checks.seed_key import check_seed_key
@@ -126,6 +127,7 @@ MIGRATED_STORE_CHECKS: tuple[Callable[[Store, Settings], Iterator[Finding]], ...
     check_key_files,
     check_model_files,
     check_sample,
+    check_lists,
     check_quarantine,
     check_sizes,
 )

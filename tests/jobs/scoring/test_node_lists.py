@@ -5,7 +5,8 @@ import pytest
 
 from ringfence.connector.list_terms import THEOREM, ListFacts, ListTerms
 from ringfence.jobs.scoring.node_lists import NodeList, describe_overlap, describe_shortage
-from ringfence.models.selection.references_needed import references_needed
+from ringfence.models.selection.per_run import PER_RUN
+from ringfence.models.selection.per_stream import PER_STREAM
 
 
 def made(name, is_clear, shares, may_be_wrong=0.2):
@@ -15,11 +16,20 @@ def made(name, is_clear, shares, may_be_wrong=0.2):
 
 
 def test_three_calibration_nodes_of_a_class_are_too_few_to_clear_at_one_per_cent():
-    needed = references_needed(0.06, 0.01)
-    said = describe_shortage(3, needed, "mule")
+    needed = PER_RUN.references_needed(0.06, 0.01)
+    terms = ListTerms("clear", "mule", True, 0.01, "run")
+    said = describe_shortage(terms, 3, needed)
     assert said.startswith(f". 3 calibration nodes are mule, and {needed} are needed")
     assert needed == 6
-    assert describe_shortage(needed, needed, "mule") == ""
+    assert describe_shortage(terms, needed, needed) == ""
+
+
+def test_what_a_stream_is_short_of_are_right_nodes():
+    needed = PER_STREAM.references_needed(0.06, 0.01)
+    said = describe_shortage(ListTerms("clear", "mule", True, 0.01, "stream"), 94, needed)
+    assert said == (
+        f". 94 calibration nodes are not mule, and {needed} are needed before it can hold anybody"
+    )
 
 
 def test_nodes_on_lists_of_both_kinds_are_said_and_stay_on_both():

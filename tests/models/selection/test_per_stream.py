@@ -37,3 +37,13 @@ def test_a_list_does_not_depend_on_who_else_is_in_the_run():
     together = PER_STREAM.shares(tails(known, wrong, new), 50, 0.2)
     alone = [PER_STREAM.shares(tails(known, wrong, [score]), 1, 0.2)[0] for score in new]
     assert together.tolist() == alone
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5])
+def test_with_the_references_that_it_needs_it_can_hold_somebody_and_with_fewer_nobody(share):
+    """The surest references are right, but for the one that the first test lets be wrong."""
+    needed = PER_STREAM.references_needed(0.5, share)
+    for right, can in ((needed, True), (needed - 1, False)):
+        wrong = np.arange(2 * needed) < 2 * needed - right
+        found = tails(np.arange(2.0 * needed), wrong, [2.0 * needed])
+        assert bool(PER_STREAM.shares(found, 1, share)[0] <= share) is can

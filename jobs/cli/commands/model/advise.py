@@ -94,7 +94,7 @@ def print_list_trade_off(trade_off: ListTradeOff) -> None:
     terms = trade_off.terms
     table(
         f"The list {terms.name} on {trade_off.validation:,} validation nodes as one run",
-        ("may be wrong", "nodes", "of all nodes", "right nodes found", "wrong on it"),
+        ("may be wrong", "nodes", "of all nodes", "right nodes found", "wrong on it", "needs"),
         [
             (
                 f"{100 * row.may_be_wrong:g} %",
@@ -102,14 +102,29 @@ def print_list_trade_off(trade_off: ListTradeOff) -> None:
                 f"{100 * row.listed:.1f} %",
                 f"{100 * row.found:.1f} %",
                 "–" if row.wrong is None else f"{100 * row.wrong:.1f} %",
+                f"{row.needed:,}",
             )
             for row in trade_off.rows
         ],
     )
     say_sentence(trade_off.words)
+    say_sentence(_what_it_needs(trade_off))
     say_sentence(
         f"{trade_off.right:,} of the validation nodes are right for the list; they decided when "
         "training stopped, so new nodes may do a little worse"
+    )
+
+
+def _what_it_needs(trade_off: ListTradeOff) -> str:
+    from ringfence.models.selection.registry import scope_named
+
+    terms, scope = trade_off.terms, scope_named(trade_off.terms.per)
+    given, kind = trade_off.wrong_references, terms.wrong
+    if scope.needs_right:
+        given, kind = trade_off.references - given, terms.right
+    return (
+        f'under "needs": how many calibration nodes have to be {kind} before {scope.can_hold}; of '
+        f"{trade_off.references:,} calibration nodes {given:,} are"
     )
 
 
