@@ -136,7 +136,8 @@ def audit(played: Played, now: int, old: bool = False) -> tuple[list[CoverageRow
     With `old` runs of which only early classes are known are judged like any others.
     """
     tallies, schedule = played.tallies(now), played.schedule[:now]
-    unsettled = played.unsettled(now) if played.world.divided and not old else ()
+    early = played.unsettled(now) if played.world.divided and not old else ()
+    unsettled = dict.fromkeys(early, 0)
     found: list[CoverageDecline] = []
     rows = coverage_rows(
         tallies, (), (), WINDOW_RUNS, {"m": schedule}, unsettled=unsettled, declines=found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -39,6 +39,7 @@ from ringfence.models.promise.registry import promise_named
 NOT_PROMISED = "; the promise is for all nodes together"
 
 
+NONE_UNSETTLED: Mapping[int, int] = {}
 NO_SCHEDULES: Schedules = {}
 NO_PART_SCHEDULES: PartSchedules = {}
 
@@ -57,7 +58,7 @@ def coverage_rows(
     window: int,
     schedules: Schedules = NO_SCHEDULES,
     part_schedules: PartSchedules = NO_PART_SCHEDULES,
-    unsettled: Collection[int] = (),
+    unsettled: Mapping[int, int] = NONE_UNSETTLED,
     declines: list[CoverageDecline] | None = None,
 ) -> list[CoverageRow]:
     """Return every row: by terms, in the order of their runs, with the last run's terms at the end.
@@ -70,8 +71,9 @@ def coverage_rows(
     (`coverage_law`), `part_schedules` those of classes and groups with a promise of their own
     (`group_coverage_law`).
 
-    `unsettled` are runs of which only early classes are known: they are not judged, nor do they
-    count in the verdict over many runs or on a group (`unsettled_rows`). `declines` takes the
+    `unsettled` are runs of which only early classes are known, with how many of their known nodes
+    are selected: they are not judged, nor do they count in the verdict over many runs or on a group
+    (`unsettled_rows`). `declines` takes the
     evidence for a decline under each terms (`decline_evidence`).
     """
     first = [tally for tally in runs if tally.first]
@@ -91,13 +93,14 @@ def coverage_rows(
         last_seq = of_model[-1].seq
         for slice_ in NAMED_SLICES:
             of_slice = [tally for tally in named[slice_] if tally.terms == terms]
-            early = unsettled if slice_ == "group" else ()  # a class is early or late as a whole
+            # a class is early or late as a whole; who is selected is counted by run, not by group
+            early = dict.fromkeys(unsettled, 0) if slice_ == "group" else NONE_UNSETTLED
             rows += _named(slice_, of_slice, last_seq, of_parts, early)
     return rows
 
 
 def _rows_of_runs(
-    of_model: Sequence[Tally], window: int, law: LivingCoverage | None, unsettled: Collection[int]
+    of_model: Sequence[Tally], window: int, law: LivingCoverage | None, unsettled: Mapping[int, int]
 ) -> list[CoverageRow]:
     """Rows of runs, windows and totals of the same terms."""
 
@@ -118,7 +121,7 @@ def _of_settled(
     judge: Judge,
     span: Sequence[Tally],
     law: LivingCoverage | None,
-    unsettled: Collection[int],
+    unsettled: Mapping[int, int],
 ) -> CoverageRow:
     """Return a row over `span` with the verdict of its settled runs, where others wait."""
     if not waiting_runs(span, unsettled):
@@ -170,7 +173,7 @@ def _named(
     tallies: Sequence[Tally],
     seq: int,
     laws: Mapping[str, LivingCoverage],
-    unsettled: Collection[int],
+    unsettled: Mapping[int, int],
 ) -> list[CoverageRow]:
     """Rows of classes or groups; one with a promise of its own is judged as a total is.
 

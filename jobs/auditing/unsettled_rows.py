@@ -9,7 +9,7 @@ nodes; its coverage, band and verdict are those of the settled runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ringfence.connector.records import UNSETTLED, CoverageRow
@@ -25,10 +25,12 @@ NOT_SETTLED = "only its early classes are known, or those of listed nodes"
 WAITING = "not enough known yet"
 
 
-def find_unsettled(store: Store, settings: Settings, as_of_ns: int | None) -> frozenset[int]:
+def find_unsettled(store: Store, settings: Settings, as_of_ns: int | None) -> dict[int, int]:
     """Return the runs that are not settled, if some class is clearly short among their known nodes.
 
-    Where their known nodes are no choice of classes they count like any others.
+    Where their known nodes are no choice of classes they count like any others. Beside each run
+    stands how many of them are *selected*: on a list, or worked on before the class was noticed,
+    and not in the audit sample.
     """
     manifest = find_active_manifest(store, settings.project)
     runs = [
@@ -37,14 +39,18 @@ def find_unsettled(store: Store, settings: Settings, as_of_ns: int | None) -> fr
         if as_of_ns is None or run.decided_ns <= as_of_ns
     ]
     if manifest is None or not runs:
-        return frozenset()
+        return {}
     known = [
         count
         for count in KnownNodes(store, settings.project, "").counts()
         if as_of_ns is None or count.noticed_ns <= as_of_ns
     ]
     usual = usual_labels(json.loads(manifest), delay_days=settings.graph.label_delay_days)
-    return find_settled(known, runs, usual, between=True).find_early()
+    selected = dict.fromkeys(find_settled(known, runs, usual, between=True).find_early(), 0)
+    for count in known:
+        if count.evaluated_in in selected and count.selected and not count.sampled:
+            selected[count.evaluated_in] += count.nodes
+    return selected
 
 
 def waiting_runs(span: Sequence[Tally], unsettled: Collection[int]) -> list[Tally]:
@@ -53,7 +59,10 @@ def waiting_runs(span: Sequence[Tally], unsettled: Collection[int]) -> list[Tall
 
 
 def without_unsettled(
-    row: CoverageRow, judged: CoverageRow | None, span: Sequence[Tally], unsettled: Collection[int]
+    row: CoverageRow,
+    judged: CoverageRow | None,
+    span: Sequence[Tally],
+    unsettled: Mapping[int, int],
 ) -> CoverageRow:
     """Return a row with coverage, band and verdict of its settled runs.
 
@@ -61,14 +70,16 @@ def without_unsettled(
         row: all known nodes of the row.
         judged: those of its settled runs; None where there are none.
         span: the runs of the row.
-        unsettled: runs that wait.
+        unsettled: runs that wait, with how many of their known nodes are selected.
     """
-    early = sum(tally.counts["known"] for tally in waiting_runs(span, unsettled))
+    waiting = waiting_runs(span, unsettled)
+    early = sum(tally.counts["known"] for tally in waiting)
+    selected = _describe_selected(sum(unsettled[tally.seq] for tally in waiting))
     if judged is None or not judged.known:
-        return _waiting(row, NOT_SETTLED)
+        return _waiting(row, NOT_SETTLED + selected)
     left_out = (
         f"; {early:,} known nodes of runs of which only early classes are known, or those of "
-        "listed nodes, do not count"
+        f"listed nodes, do not count{selected}"
     )
     return replace(
         row,
@@ -82,6 +93,10 @@ def without_unsettled(
         verdict=judged.verdict,
         words=judged.words + left_out,
     )
+
+
+def _describe_selected(nodes: int) -> str:
+    return f"; {nodes:,} of these are selected: listed or worked on" if nodes else ""
 
 
 def _waiting(row: CoverageRow, reason: str) -> CoverageRow:
