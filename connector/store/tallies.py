@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, case, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import further_set, grouping, prediction, run
+from ringfence.connector.store.tables import IS_SAMPLED, further_set, grouping, prediction, run
 from ringfence.connector.store.thresholds.strata import (
     WHOLE_RUN,
     By,
@@ -133,7 +133,7 @@ def _query(
     if by == "class":
         query = query.where(noticed)
     if by == "sample":
-        query = query.where(prediction.c.sampled.is_(True))
+        query = query.where(IS_SAMPLED)
     if by == "group":
         query = query.join(grouping, same_node(grouping))
     return query

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from ringfence.models.conformal.strata import one_stratum
+from ringfence.models.calibration.sets.registry import calibration_set_named
+from ringfence.models.conformal.strata import Stratum, one_stratum
+from ringfence.models.sample.accounts import Drift, sample_graph
 from ringfence.models.selection.per_run import PER_RUN
 from ringfence.models.selection.per_stream import CONFIDENCE, PER_STREAM
 from ringfence.models.selection.references import (
@@ -16,6 +18,7 @@ from ringfence.models.selection.references import (
 pytestmark = pytest.mark.statistics
 
 LIVES = 3_000
+WINDOW = calibration_set_named("window")
 WRONG = np.array([True, False])  # class 0 is wrong on the list, class 1 right
 
 
@@ -139,3 +142,125 @@ def test_several_wrong_classes_of_a_calibration_by_class_keep_the_promise(share)
         shares.append((on & THREE_WRONG[new_classes]).sum() / max(on.sum(), 1))
     assert np.mean(shares) <= share + 3 * np.std(shares) / np.sqrt(LIVES)
     assert np.mean(shares) > 0.3 * share  # the bound says something
+
+
+@pytest.mark.parametrize("m", [1, 5, 20])
+def test_small_runs_keep_the_promise(m):
+    """Mean false share of runs of one, five and twenty nodes; a list of one is right or wrong."""
+    shares, _ = false_shares(per_run(0.2), seed=6, m=m, rare=0.2, distance=2.0)
+    assert shares.mean() <= 0.2 + 3 * shares.std() / np.sqrt(LIVES)
+    assert shares.any()
+
+
+@pytest.mark.parametrize("m", [1, 5, 20])
+def test_a_window_of_the_newest_known_nodes_keeps_the_promise_in_small_runs(m):
+    """Classes come three runs late; every run has the 400 newest known nodes as references."""
+    rng, runs, means = np.random.default_rng([7, m]), 60, []
+    for _ in range(60):
+        classes, scores = draw(rng, 400 + 3 * m + runs * m, 0.2, 2.0)
+        shares = []
+        for run in range(runs):
+            known = slice(run * m, 400 + run * m)
+            new = slice(known.stop + 3 * m, known.stop + 4 * m)
+            on = per_run(0.2)(rng, classes[known], scores[known], scores[new])
+            shares.append((on & WRONG[classes[new]]).sum() / max(on.sum(), 1))
+        means.append(np.mean(shares))
+    assert np.mean(means) <= 0.2 + 3 * np.std(means) / np.sqrt(len(means))
+    assert np.mean(means) > 0.02
+
+
+def test_a_window_under_a_promise_per_class_keeps_the_promise_with_several_wrong_classes():
+    """The window keeps more of the rare classes, which weigh as in the training."""
+    rng, m, runs = np.random.default_rng(10), 20, 15
+    fair, promised, means = SHARES_OF_THREE * 10_000, np.arange(3), []
+    for _ in range(60):
+        classes, scores = three_classes(rng, 1500 + m * runs, SHARES_OF_THREE)
+        shares = []
+        for run in range(runs):
+            end = 1500 + m * run
+            kept = WINDOW.choose(
+                1 + np.arange(end) // m,
+                lambda end=end: rng.random(end),
+                300,
+                classes[:end],
+                promised,
+            )
+            weight = fair_weights(classes[:end][kept], THREE_WRONG, fair)
+            known = ScoredNodes(scores[:end][kept], rng.random(int(kept.sum())))
+            references = References(known, THREE_WRONG[classes[:end][kept]], weight)
+            new = ScoredNodes(scores[end : end + m], rng.random(m))
+            found = rank_among(references, new, one_stratum(int(kept.sum()), m))
+            on = PER_RUN.shares(found, m, 0.2) <= 0.2
+            shares.append((on & THREE_WRONG[classes[end : end + m]]).sum() / max(on.sum(), 1))
+        means.append(np.mean(shares))
+    assert np.mean(means) <= 0.2 + 3 * np.std(means) / np.sqrt(len(means))
+    assert np.mean(means) > 0.01
+
+
+def of_bands(rng, n, low):
+    """Nodes of two bands of degree: in the low one classes overlap, and the rare class is rarer."""
+    band = (rng.random(n) >= low).astype(int)
+    right = rng.random(n) < np.where(band == 0, 0.04, 0.25)
+    return band, right.astype(int), rng.normal(size=n) * np.where(band == 0, 1.6, 1) + 2.5 * right
+
+
+@pytest.mark.parametrize("in_bands", [True, False])
+def test_bands_of_degree_keep_the_promise_where_new_nodes_have_other_degrees(in_bands):
+    """New nodes are mostly of the low band; references in one stratum are the red control."""
+    rng, shares = np.random.default_rng(8), []
+    for _ in range(LIVES):
+        band, classes, scores = of_bands(rng, 1000, 0.3)
+        new_band, new_classes, new = of_bands(rng, 100, 0.9)
+        strata = one_stratum(1000, 100)
+        if in_bands:
+            strata = [
+                Stratum(str(b), np.flatnonzero(band == b), np.flatnonzero(new_band == b))
+                for b in (0, 1)
+            ]
+        nodes = ScoredNodes(new, rng.random(100))
+        found = rank_among(refer(classes, scores, rng), nodes, strata)
+        on = PER_RUN.shares(found, 100, 0.2) <= 0.2
+        shares.append((on & WRONG[new_classes]).sum() / max(on.sum(), 1))
+    if in_bands:
+        assert np.mean(shares) <= 0.2 + 3 * np.std(shares) / np.sqrt(LIVES)
+        assert np.mean(shares) > 0.05
+    else:
+        assert np.mean(shares) > 0.25
+
+
+TRAINED, KNOWN, NEWEST, GRAPHS = 150, 500, 100, 300
+
+
+def lists_of_graphs(drift=None):
+    """False shares of lists of the newest nodes of grown graphs, whose scores hang together.
+
+    A node's score adds its neighbours' features to its own, along the line between the classes of
+    the first nodes; all other earlier nodes are the references.
+    """
+    rng, shares = np.random.default_rng(9), []
+    for seed in range(GRAPHS):
+        graph = sample_graph(
+            TRAINED + KNOWN + NEWEST, seed=seed, classes={"retail": 0.8, "mule": 0.2},
+            features=4, mean_degree=6.0, drift=drift,
+        )  # fmt: skip
+        trained, known, new = np.split(np.argsort(graph.node_time), [TRAINED, TRAINED + KNOWN])
+        means = [graph.features[trained[graph.y[trained] == c]].mean(axis=0) for c in (0, 1)]
+        own = graph.features @ (means[1] - means[0])
+        ends, others = np.concatenate([graph.edges, graph.edges[::-1]], axis=1)
+        around = np.bincount(ends, own[others], graph.nodes) / np.maximum(graph.degrees(), 1)
+        scores = own + around
+        on = per_run(0.2)(rng, graph.y[known], scores[known], scores[new])
+        shares.append((on & WRONG[graph.y[new]]).sum() / max(on.sum(), 1))
+    return np.array(shares)
+
+
+def test_nodes_of_a_graph_that_depend_on_each_other_keep_the_promise_per_run():
+    shares = lists_of_graphs()
+    assert shares.mean() <= 0.2 + 3 * shares.std() / np.sqrt(GRAPHS)
+    assert shares.mean() > 0.05
+
+
+def test_red_control_new_nodes_of_a_graph_that_moved_break_it():
+    moved = Drift(at=(TRAINED + KNOWN) / (TRAINED + KNOWN + NEWEST), shift=0.6)
+    shares = lists_of_graphs(moved)
+    assert shares.mean() > 0.25

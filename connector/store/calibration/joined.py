@@ -15,7 +15,7 @@ from ringfence.connector.records import JoinedNode, RunCount
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.retention.kept_detail import BEYOND_EXCLUSION, p_values_of
-from ringfence.connector.store.tables import joined, prediction, run
+from ringfence.connector.store.tables import IS_SAMPLED, joined, prediction, run
 
 
 def insert_joined(
@@ -59,7 +59,7 @@ def run_counts(store: Store, project: str) -> list[RunCount]:
     )
     with store.reading() as connection:
         listed = _count_by_run(connection, project, _LISTED_APART)
-        sampled = _count_by_run(connection, project, prediction.c.sampled.is_(True))
+        sampled = _count_by_run(connection, project, IS_SAMPLED)
         return [
             RunCount(*row, listed.get(row.seq, 0), sampled.get(row.seq, 0))
             for row in connection.execute(query)

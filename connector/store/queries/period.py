@@ -15,7 +15,7 @@ from sqlalchemy import Connection, and_, case, func, select
 
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.blocks import split
-from ringfence.connector.store.tables import grouping, prediction, run
+from ringfence.connector.store.tables import IS_SAMPLED, grouping, prediction, run
 from ringfence.connector.store.thresholds.strata import group_name_column, same_node
 
 RUNS_PER_STATEMENT = 500
@@ -135,7 +135,7 @@ def _of_sample(project: str, seqs: Sequence[int]) -> Any:
         .where(
             prediction.c.project == project,
             prediction.c.seq.in_(seqs),
-            prediction.c.sampled.is_(True),
+            IS_SAMPLED,
         )
         .group_by(prediction.c.seq)
     )

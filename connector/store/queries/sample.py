@@ -16,7 +16,7 @@ from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import PAGE_ROWS, newest_mark, state_of
 from ringfence.connector.store.queries.worklist_filter import Known, State, holder, in_state
-from ringfence.connector.store.tables import mark, prediction, run
+from ringfence.connector.store.tables import IS_SAMPLED, mark, prediction, run
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +71,14 @@ def count_sample(queries: ProjectQueries) -> SampleCounts:
     """Return how many nodes were drawn and are known so far."""
     counted = select(
         func.count().label("nodes"), func.count(prediction.c.label).label("known")
-    ).where(prediction.c.project == queries.project, prediction.c.sampled.is_(True))
+    ).where(prediction.c.project == queries.project, IS_SAMPLED)
     row = queries.rows(counted)[0]
     return SampleCounts(int(row["nodes"]), int(row["known"]))
 
 
 def _query(queries: ProjectQueries, wanted: SampleFilter) -> Select[Any]:
     here = prediction.c
-    chosen = [here.project == queries.project, here.sampled.is_(True)]
+    chosen = [here.project == queries.project, IS_SAMPLED]
     if wanted.known != "any":
         is_known = here.label.is_not(None)
         chosen.append(is_known if wanted.known == "yes" else ~is_known)

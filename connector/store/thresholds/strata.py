@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 
 from ringfence.connector.store.tables import (
+    IS_SAMPLED,
     further_set,
     grouping,
     label,
@@ -137,7 +138,7 @@ def _query(project: str, version: str, by: By, as_of_ns: int | None) -> Select[A
     if by == "group":
         query = query.join(grouping, same_node(grouping))
     if by == "sample":
-        query = query.where(prediction.c.sampled.is_(True))
+        query = query.where(IS_SAMPLED)
     return query.where(
         prediction.c.project == project, run.c.model == version, known.c.label.is_not(None)
     ).group_by(*terms, *(() if by in WHOLE_RUN else (name,)))
