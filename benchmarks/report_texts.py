@@ -289,8 +289,8 @@ NOTES = {
     "list_streams": "Lives of 60 runs of 100 nodes by one calibration of 1,000, at a promised "
     "share of 0.2. `at once`: `per run` over the nodes of several runs, for which a node waits; "
     "`online test`: LOND by the same p-values; `feedback`: a threshold that learns from the "
-    "classes of all listed nodes, ten runs late. In `moves` wrong nodes score higher from run 31 on. "
-    "`pooled`: wrong of all listed nodes, mean over lives; `far above`: lives with more than 0.25.",
+    "classes of all listed nodes, ten runs late. In `moves` wrong nodes score higher from run 31 "
+    "on. `pooled`: wrong of all listed nodes, mean over lives; `far above`: lives above 0.25.",
     "why": "One process, one thread. The second answer about the same node: kernels are compiled, "
     "files in the page cache, nothing else is kept. `questions`: passes of the network without a "
     "neighbour, a relationship type or a column; those of the smallest changes come on top.",
