@@ -47,7 +47,7 @@ class ListAtShare:
     listed: float
     found: float
     wrong: float | None
-    needed: int
+    needed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class ListTradeOff:
     validation: int
     right: int
     words: str
-    references: int
-    wrong_references: int
     rows: tuple[ListAtShare, ...]
+    references: int = 0
+    wrong_references: int = 0
 
     def as_json(self) -> dict[str, Any]:
         """Return what `ringfence advise --list --json` prints."""
@@ -77,6 +77,7 @@ class ListTradeOff:
         terms = ListTerms(**{item.name: values[item.name] for item in fields(ListTerms)})
         rows = tuple(ListAtShare(**row) for row in values["rows"])
         named = {name: values[name] for name in ("model", "validation", "right", "words")}
+        named |= {name: values.get(name, 0) for name in ("references", "wrong_references")}
         return cls(terms=terms, rows=rows, **named)
 
 
@@ -123,8 +124,8 @@ def run_list_trade_off(
     table = [_at_share(item, right, weight) for item in held]
     facts = held[asked.index(terms.may_be_wrong)].facts
     return ListTradeOff(
-        terms, model.version, len(rows), int(right.sum()), facts.words, facts.references,
-        facts.wrong_references, tuple(table),
+        terms, model.version, len(rows), int(right.sum()), facts.words, tuple(table),
+        facts.references, facts.wrong_references,
     )  # fmt: skip
 
 

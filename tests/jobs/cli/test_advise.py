@@ -18,7 +18,7 @@ from ringfence.jobs.scoring.list_trade_off import ListAtShare, ListTradeOff
 def test_the_calibration_nodes_that_a_list_needs_are_told(per, said, capsys):
     row = ListAtShare(0.2, 9, 0.09, 0.8, 0.1, 78)
     terms = ListTerms("look", "mule", False, 0.2, per)
-    print_list_trade_off(ListTradeOff(terms, "v", 100, 6, "words", 100, 94, (row,)))
+    print_list_trade_off(ListTradeOff(terms, "v", 100, 6, "words", (row,), 100, 94))
     printed = " ".join(capsys.readouterr().out.split())
     assert "78" in printed
     assert said in printed
