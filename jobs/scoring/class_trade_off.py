@@ -2,8 +2,9 @@
 
 The rates are measured on validation nodes, on the graph as it is now. Calibration nodes are left
 alone: a share that is chosen by looking at them would no longer be promised by them. Only how many
-of them the class has counts, since that decides whether a promise can be kept at all. Validation
-nodes decided when training stopped, so rates may be a little better there than on new nodes.
+of them the class has in the next run counts, since that decides whether a promise can be kept at
+all. Validation nodes decided when training stopped, so rates may be a little better there than on
+new nodes.
 """
 
 from __future__ import annotations
@@ -17,9 +18,7 @@ from numpy.typing import NDArray
 from ringfence.connector.errors import ConfigError, ModelError
 from ringfence.connector.mirror import find_recorded
 from ringfence.connector.progress import Progress, no_progress
-from ringfence.connector.store.corrections import calibration_members
 from ringfence.connector.store.models import active_manifest, members
-from ringfence.jobs import inference
 from ringfence.jobs.config.names import CHOSEN_AT_TRAINING
 from ringfence.jobs.engines.registry import engine_of
 from ringfence.jobs.project import model_files
@@ -29,8 +28,11 @@ from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.promise import PromiseTerms, default_score, terms_in_force
 from ringfence.jobs.project.session import write_session
 from ringfence.jobs.project.workspace import Workspace
-from ringfence.jobs.scoring.scored_rows import score_rows
-from ringfence.jobs.scoring.version_on_graph import require_active_network
+from ringfence.jobs.scoring.version_on_graph import (
+    calibrate_version,
+    require_active_network,
+    require_listed_classes,
+)
 from ringfence.models.guarantee.law import smallest_n
 from ringfence.models.promise.per_class import PER_CLASS
 from ringfence.models.promise.trade_off import ALPHAS, TradeOff, trade_off
@@ -41,7 +43,7 @@ class ClassTradeOff:
     """What promises of one class cost: a row per share that may be missed.
 
     validation, of_class: validation nodes that rates were measured on, and those of the class.
-    calibration: calibration nodes of the class, which a promise of it rests on.
+    calibration: nodes of the class that calibrate the next run, which a promise of it rests on.
     share: of the class among all labelled nodes.
     """
 
@@ -86,23 +88,21 @@ def run_trade_off(
         engine_of(workspace.settings.engine).require_network(model.network)
         place = _place(model, class_)
         mirror = read_graph(workspace, session.writer, progress).mirror
+        require_listed_classes(workspace, model)
+        terms = _terms(workspace, model)
+        version = calibrate_version(workspace, model, mirror, terms=terms, at_alpha=True)
         labelled = members(workspace.store, workspace.project, model.version)
-        calibration = calibration_members(
-            workspace.store, workspace.project, model.version, model.classes
-        )
         known = [member for member in labelled if member.role == "validation"]
         rows = find_recorded(mirror, [member.node_key for member in known])
         truth = np.array([member.class_index for member in known], np.int64)[rows >= 0]
         rows = rows[rows >= 0]
         _require_some(class_, truth == place)
-        terms = _terms(workspace, model)
-        graph = inference.inference_graph(mirror, workspace.mapping)
-        scores = score_rows(workspace, model, mirror, graph, rows, terms).scores
+        scores = version.score_rows(rows).scores
         save_graph(workspace, mirror)
         engine_of(workspace.settings.engine).close_tables(workspace.tables, model, mirror)
     of_class = np.array([member.class_index for member in labelled], np.int64)
     priors = np.bincount(of_class, minlength=len(model.classes)) / len(of_class)
-    n_calibration = sum(member.class_index == place for member in calibration)
+    n_calibration = sum(member.class_index == place for member in version.calibration.members)
     table = trade_off(scores[:, place], truth, place, priors, alphas, n_calibration)
     return ClassTradeOff(
         class_,

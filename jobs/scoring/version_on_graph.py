@@ -1,8 +1,8 @@
 """A model version on the graph as it is now: its terms, calibration nodes and levels.
 
-Runs, shadow sets, `ringfence rescore`, comparisons of versions and explanations all evaluate nodes
-through this object. So the same version at the same levels on the same graph gives the same
-p-values and sets in all five, bit by bit.
+Runs, shadow sets, `ringfence rescore`, comparisons of versions, explanations and what `ringfence
+advise` measures all evaluate nodes through this object. So the same version at the same levels on
+the same graph gives the same p-values and sets in all of them, bit by bit.
 
     version = calibrate_version(workspace, model, mirror)                  # as the next run
     version = calibrate_version(workspace, model, mirror, at_alpha=True)   # without adaptive levels
@@ -124,6 +124,7 @@ def calibrate_version(
     mirror: Mirror,
     *,
     graph: InferenceGraph | None = None,
+    terms: PromiseTerms | None = None,
     at_alpha: bool = False,
     consulted: frozenset[int] | None = None,
     tables: Path | None = None,
@@ -135,11 +136,12 @@ def calibrate_version(
         model: the version.
         mirror: the graph.
         graph: `inference_graph` of the same mirror, where the caller has made it already.
+        terms: those of a promise that is thought of; those in force where none are given.
         at_alpha: compare p-values with the alphas, also where the level adapts.
         consulted: runs that helped to choose the version; those on record where none are given.
         tables: folder of what the forward pass keeps; that of the runs where none is given.
     """
-    terms = terms_in_force(workspace.settings.conformal, model.manifest)
+    terms = terms or terms_in_force(workspace.settings.conformal, model.manifest)
     base = calibration_members(workspace.store, workspace.project, model.version, model.classes)
     calibration = read_calibration_set(workspace, model, terms, base, consulted)
     return VersionOnGraph(

@@ -15,6 +15,7 @@ from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.lifecycle.promotion import run_promotion, run_rollback
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.samples.accounts import batches
+from ringfence.jobs.scoring.class_trade_off import run_trade_off
 from ringfence.jobs.scoring.score import run_scoring
 from ringfence.jobs.training.train import run_training
 from tests.stores import postgresql_later, sqlite
@@ -92,6 +93,15 @@ def _require_recorded_levels(workspace, reports):
             assert row.size == inside
 
 
+def _require_advice_for_the_next_run(grown, workspace):
+    """What a promise to a class would rest on is what the next run calibrates with."""
+    version = ProjectQueries(workspace.store, workspace.project).models()[-1]
+    counted = [run_trade_off(workspace, name).calibration for name in version.classes]
+    grown.arrive(list(batches(grown.sample, [300, *[20] * (RUNS + 1)]))[-1])
+    of_training = members(workspace.store, workspace.project, version.version, "calibration")
+    assert sum(counted) == run_scoring(workspace).run.n_calibration > len(of_training)
+
+
 @postgresql_later
 @pytest.mark.slow
 def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grown):
@@ -107,6 +117,7 @@ def test_known_nodes_join_once_calibrate_later_runs_and_are_under_the_chain(grow
         assert any("joined by this run" in note for note in reports[-1].run.notes)
         assert run_verification(workspace).problems == ()
         _require_recorded_levels(workspace, reports)
+        _require_advice_for_the_next_run(grown, workspace)
 
         own = tables.joined.c.node_key == rows[0].node_key
         other = "normal" if rows[0].label != "normal" else "mule"
