@@ -16,8 +16,8 @@ def weakest(statuses: Iterable[str]) -> str:
     >>> weakest(["theorem", "hoped", "measured"])
     'hoped'
     """
-    found = set(statuses)
-    return next((name for name in (HOPED, MEASURED) if name in found), THEOREM)
+    present = set(statuses)
+    return next((name for name in (HOPED, MEASURED) if name in present), THEOREM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,25 @@ class GraphMapping:
         return self.features_are_strict and self.classified.columns[0].kind == VECTOR
 
     @property
+    def names_to_read(self) -> tuple[object, ...]:
+        """What decides which values are read from the graph.
+
+        Kinds of columns count only where they do; directions of relationships never do.
+        """
+        strict = self.features_are_strict
+        nodes = [
+            (node.label, node.key, node.created_at,
+             [(column.name, column.kind if strict else None) for column in node.columns])
+            for node in self.nodes
+        ]  # fmt: skip
+        relations = [
+            (relation.source, relation.type, relation.target, relation.created_at)
+            for relation in self.relations
+        ]
+        names = nodes, relations, self.class_property, self.time_kind, strict
+        return (*names, self.relation_columns) if self.relation_columns else names
+
+    @property
     def classified_relations(self) -> tuple[RelationMapping, ...]:
         """The relations between nodes of the classified label."""
         return tuple(

@@ -9,7 +9,7 @@ from ringfence.jobs.integrity.reconcile import run_reconcile
 from ringfence.jobs.integrity.verify import run_verification
 from ringfence.jobs.project.workspace import open_workspace
 from ringfence.jobs.scoring.score import run_scoring
-from tests.forms import both_forms
+from tests.forms import typed_as_well
 from tests.graph_copy import empty_graph, read_graph, write_graph
 from tests.project_copies import STAGES, clear_project, sample_parts
 from tests.stores import sqlite
@@ -91,7 +91,7 @@ def go_on(settings, sample):
     return sets, kinds, facts
 
 
-@both_forms
+@typed_as_well
 def test_a_copied_project_decides_what_a_freshly_trained_one_does(
     settings, graph, sample, project_copies
 ):

@@ -304,15 +304,15 @@ def _refused(uri: str, error: Neo4jError) -> RingfenceError:
 
 
 def _forbidden(code: str, grant: str) -> GraphError:
-    found = f"Neo4j refused a statement ({code}): the user has no right to it"
+    problem = f"Neo4j refused a statement ({code}): the user has no right to it"
     if not grant:
         return GraphError(
-            found=found,
+            found=problem,
             needed="the rights that docs/operations.md lists",
             next_step="grant them as an administrator of Neo4j, then: ringfence doctor",
         )
     return GraphError(
-        found=found,
+        found=problem,
         needed="the right that is missing, from an administrator of Neo4j (docs/operations.md)",
         next_step=f"{grant} TO <a role of the user>; then: ringfence doctor",
     )

@@ -120,8 +120,8 @@ def read_shown_runs(graph: Graph, project: str) -> list[ShownNode]:
 
 def count_odd_evaluated(graph: Graph, project: str, run: str) -> tuple[int, int]:
     """Return how many EVALUATED of a run have no key of the project, and how many say too much."""
-    own = list(OWN_PROPERTIES["EVALUATED"])
-    (row,) = graph.read(ODD_EVALUATED, run=run, prefix=f"{project}/", own=own)
+    ours = list(OWN_PROPERTIES["EVALUATED"])
+    (row,) = graph.read(ODD_EVALUATED, run=run, prefix=f"{project}/", own=ours)
     return int(row["unkeyed"]), int(row["extra"])
 
 
@@ -136,12 +136,12 @@ def find_extra_properties(graph: Graph, project: str, *, of_sets: bool) -> Itera
 
     With `of_sets` all MAY_BE are gone through as well.
     """
-    own = {
+    by_kind = {
         kind: list(names)
         for kind, names in OWN_PROPERTIES.items()
         if kind not in ("EVALUATED", "MAY_BE")
     }
-    rows = graph.read(EXTRA_PROPERTIES, project=project, **own)
+    rows = graph.read(EXTRA_PROPERTIES, project=project, **by_kind)
     if of_sets:
         may_be = list(OWN_PROPERTIES["MAY_BE"])
         rows = [*graph.read(EXTRA_OF_SETS, project=project, own=may_be), *rows]

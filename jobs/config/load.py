@@ -191,12 +191,12 @@ def _explain(error: ValidationError, path: Path, *, has_file: bool) -> ConfigErr
     lines = [_one_line(dict(item)) for item in error.errors()]
     needed = "the settings in docs/configuration.md"
     if not has_file:
-        found = f"there is no {path}; in the environment: " + "; ".join(lines)
+        problem = f"there is no {path}; in the environment: " + "; ".join(lines)
         next_step = "correct the RINGFENCE_* variables, then: ringfence doctor"
     else:
-        found = f"{path}: " + "; ".join(lines)
+        problem = f"{path}: " + "; ".join(lines)
         next_step = f"correct the file, then: {_doctor(path)}"
-    return ConfigError(found=found, needed=needed, next_step=next_step)
+    return ConfigError(found=problem, needed=needed, next_step=next_step)
 
 
 def _doctor(path: Path) -> str:

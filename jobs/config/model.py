@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from ringfence.jobs.config.section import Fraction01, Section
+from ringfence.models.networks.registry import NETWORK_NAMES
 
 
 class ModelSettings(Section):
@@ -14,9 +15,10 @@ class ModelSettings(Section):
 
     network: str = Field(
         "GCN",
-        description="GCN, GAT, APPNP, SAGE, MLP or `package.module:Class`. With `[[graph.nodes]]`: "
-        "typed_sage (the default there), trees (small boosted trees on a node's own columns, the "
-        "means of its neighbours' and their counts), blend (the mean of the probabilities of the "
+        description=f"{', '.join(NETWORK_NAMES)} or `package.module:Class`. "
+        "With `[[graph.nodes]]`: typed_sage (the default there), trees (small boosted trees on a "
+        "node's own columns, the means of its neighbours' and their counts), blend (the mean of "
+        "the probabilities of the "
         "two), auto (of these three the one with the lowest log loss on validation nodes; "
         "`ringfence init` writes it), or a `package.module:Class` whose "
         "forward takes PyG's x_dict and edge_index_dict.",

@@ -89,12 +89,13 @@ class Settings(Section):
 
     @model_validator(mode="after")
     def _trees_have_raw_columns(self) -> Settings:
-        from ringfence.models.networks.registry import needs_raw_columns
+        from ringfence.models.networks.registry import NETWORK_NAMES, needs_raw_columns
 
         if needs_raw_columns(self.model.network) and not self.graph.nodes:
             raise ValueError(
                 f'network = "{self.model.network}" reads raw columns, which [[graph.nodes]] and '
-                "[[graph.relationships]] name; a list of features has GCN, GAT, APPNP, SAGE or MLP"
+                f"[[graph.relationships]] name; a list of features has one of "
+                f"{', '.join(NETWORK_NAMES)}"
             )
         return self
 

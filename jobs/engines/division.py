@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from ringfence.connector.errors import GraphError, ModelError
 from ringfence.connector.store.models import find_active_manifest
 from ringfence.jobs.engines.ownership_file import read_owners, write_owners
 from ringfence.jobs.inference import inference_graph
 from ringfence.jobs.project import memory
-from ringfence.jobs.project.columns.column_encoders import typed_network
+from ringfence.jobs.project.columns.column_encoders import network_of
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.model_files import load_model
 from ringfence.models.inference.partition.ownership import Cut, divide, extend, measure_cut
@@ -74,7 +72,7 @@ def preview_division(workspace: Workspace, parts: int, *, anew: bool, write: boo
             needed="a graph that was read",
             next_step="ringfence train, or ringfence score",
         )
-    width = _mean_width(workspace, mirror) if mirror.has_raw_columns else mirror.width
+    width = mirror.width or _mean_width(workspace, mirror)
     graph = inference_graph(mirror, workspace.mapping)
     known = None if anew else read_owners(workspace.tables, mirror.epoch, parts)
     kept = known is not None and len(known) <= graph.size
@@ -107,12 +105,7 @@ def _mean_width(workspace: Workspace, mirror: Mirror) -> int:
             needed="a model: how many columns a row has is known when it was trained",
             next_step="ringfence train",
         )
-    network = typed_network(load_model(workspace.models, recorded))
-    if network is None:
-        return mirror.width
-    widths = network.encoders.widths
-    rows = np.bincount(mirror.labels, minlength=len(widths))
-    return round(float(np.average(widths, weights=np.maximum(rows, 1))))
+    return network_of(load_model(workspace.models, recorded)).mean_width(mirror)
 
 
 def worker_needs(

@@ -7,6 +7,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import singledispatchmethod
 from pathlib import Path
 
 import numpy as np
@@ -22,16 +23,20 @@ from ringfence.jobs.engines.table_pass import PartitionedTablePass
 from ringfence.jobs.engines.typed_pass import EncodedColumns, PartitionedTypedPass
 from ringfence.jobs.engines.workers import WorkerLost, Workers
 from ringfence.jobs.inference import PassOutputs
-from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import (
+    PlainNetwork,
+    TypedNetwork,
+    network_of,
+)
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.telemetry.log_lines import log_run_event
 from ringfence.models.inference import InferenceGraph
-from ringfence.models.networks.registry import has_layers
+from ringfence.models.networks.registry import NETWORK_NAMES, has_layers
 
 AnyPass = PartitionedTablePass | PartitionedTypedPass
 BeginPass = Callable[[Workers, str, NDArray[np.int16]], AnyPass]
 ATTEMPTS = 3  # of a pass whose workers die
-DIVIDED = "GCN, SAGE, GAT, APPNP, MLP, or SAGE for several labels"
+DIVIDED = f"{', '.join(NETWORK_NAMES)}, or SAGE for several labels"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +90,7 @@ class PartitionedEngine(ABC):
         A pass whose workers die begins again: those that live keep what they had made, the others
         are filled from the mirror.
         """
-        begin = self._begin(model, mirror, graph)
+        begin = self._begin(network_of(model), model, mirror, graph)
         self._worked_in.add(folder)
         workers = self.open_workers(folder)
         begun = time.perf_counter()
@@ -137,11 +142,17 @@ class PartitionedEngine(ABC):
         )  # fmt: skip
         self.watch(stage)
 
-    def _begin(self, model: SavedModel, mirror: Mirror, graph: InferenceGraph) -> BeginPass:
+    @singledispatchmethod
+    def _begin(
+        self, network: object, model: SavedModel, mirror: Mirror, graph: InferenceGraph
+    ) -> BeginPass:
         """Return how a pass of this model is begun; refuse a model that can't be divided."""
-        network = typed_network(model)
-        if network is not None:
-            return self._begin_typed(network, mirror, graph)
+        raise TypeError(network)
+
+    @_begin.register(PlainNetwork)
+    def _begin_plain(
+        self, _network: PlainNetwork, model: SavedModel, mirror: Mirror, graph: InferenceGraph
+    ) -> BeginPass:
         plan, features = model.plan(), FeatureRows(mirror)
         if plan is None:
             raise self._refusal(f"the network {model.network}", DIVIDED)
@@ -149,8 +160,9 @@ class PartitionedEngine(ABC):
             workers, name, plan, graph, features, owners, self._report, mirror.release_pages
         )
 
+    @_begin.register(TypedNetwork)
     def _begin_typed(
-        self, network: TypedNetwork, mirror: Mirror, graph: InferenceGraph
+        self, network: TypedNetwork, _model: SavedModel, mirror: Mirror, graph: InferenceGraph
     ) -> BeginPass:
         plan = network.plan()
         if plan is None:

@@ -7,6 +7,7 @@ imported here alone, by name, on first use.
 
 from __future__ import annotations
 
+from functools import singledispatch
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -20,8 +21,9 @@ from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, Reason, Reason
 from ringfence.jobs.inference import read_encoded
 from ringfence.jobs.project.columns.column_encoders import (
     ColumnEncoders,
+    PlainNetwork,
     TypedNetwork,
-    typed_network,
+    network_of,
 )
 from ringfence.jobs.project.network_inputs import edge_index
 from ringfence.models.networks.registry import (
@@ -58,15 +60,12 @@ def attribute(node: ExplainedNode, method: str, graph: str, deadline: Deadline) 
 
     An explainer that is not done when the time is over gives no partial answer.
     """
-    network = typed_network(node.model)
-    if network is not None and (is_trees(network.name) or is_blend(network.name)):
+    network = network_of(node.model)
+    if is_trees(network.name) or is_blend(network.name):
         _refuse_trees(method, network.name)
     require_imports("train", f"to run {method}, which is PyG's")
     try:
-        if network is None:
-            weights, columns = _ask_plain(node, method, deadline)
-        else:
-            weights, columns = _ask_typed(node, network, method, deadline)
+        weights, columns = _ask(network, node, method, deadline)
     except TimeoutError:
         raise ConfigError(
             found=deadline.describe(f"some passes of {method}: no neighbour or column was weighed"),
@@ -109,8 +108,17 @@ def attribute(node: ExplainedNode, method: str, graph: str, deadline: Deadline) 
     )
 
 
+@singledispatch
+def _ask(
+    network: object, node: ExplainedNode, method: str, deadline: Deadline
+) -> tuple[dict[int, float], list[float]]:
+    """Return the weights of neighbours, by row, and of columns."""
+    raise TypeError(network)
+
+
+@_ask.register(PlainNetwork)
 def _ask_plain(
-    node: ExplainedNode, method: str, deadline: Deadline
+    _network: PlainNetwork, node: ExplainedNode, method: str, deadline: Deadline
 ) -> tuple[dict[int, float], list[float]]:
     model, mirror = node.model, node.mirror
     inputs = import_module(ATTRIBUTION).ModuleInputs(
@@ -120,8 +128,9 @@ def _ask_plain(
     return {source: weight for _, source, weight in attributed.edges}, list(attributed.columns)
 
 
+@_ask.register(TypedNetwork)
 def _ask_typed(
-    node: ExplainedNode, network: TypedNetwork, method: str, deadline: Deadline
+    network: TypedNetwork, node: ExplainedNode, method: str, deadline: Deadline
 ) -> tuple[dict[int, float], list[float]]:
     mirror, schema, encoders = node.mirror, network.schema, network.encoders
     graph = network.graph(mirror, node.graph)

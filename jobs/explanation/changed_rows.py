@@ -40,16 +40,16 @@ class ChangedRows:
     @property
     def columns(self) -> tuple[tuple[int, str], ...]:
         """The columns that can be blank, by the numbers that questions have for them."""
-        own = self.mapping.classified.column_names
+        names = self.mapping.classified.column_names
         used = self.encoders.tables[CLASSIFIED].encoders
-        columns = [(place, name) for place, name in enumerate(own) if name in used]
-        first = len(own)
+        columns = [(place, name) for place, name in enumerate(names) if name in used]
+        first = len(names)
         return (*columns, *((first + n, name) for n, (*_, name) in enumerate(self._related())))
 
     def encode(self, question: Question) -> Mapping[int, Float32s]:
         """Return the encoded rows [d] that a question changes, by row."""
-        own = self.mapping.classified.column_names
-        blank = [own[place] for place in question.blank if place < len(own)]
+        names = self.mapping.classified.column_names
+        blank = [names[place] for place in question.blank if place < len(names)]
         without = self._without(question)
         rows = {question.node} if question.blank else set()
         if self.encoders.related.tables and question.without:

@@ -6,6 +6,7 @@ Everything is computed on the mirror as the last run left it, in memory; nothing
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import singledispatch
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,11 @@ from ringfence.jobs.explanation.changed_rows import ChangedRows
 from ringfence.jobs.explanation.reasons import COLUMN, NEIGHBOUR, TYPE, Part
 from ringfence.jobs.inference import inference_graph, inner_graph, read_encoded
 from ringfence.jobs.project import model_files
-from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import (
+    PlainNetwork,
+    TypedNetwork,
+    network_of,
+)
 from ringfence.jobs.project.columns.relation_means import RelationMeans
 from ringfence.jobs.project.graph_read import load_graph
 from ringfence.jobs.project.mapping_digest import require_mapping
@@ -112,9 +117,31 @@ def find_node(workspace: Workspace, typed_key: str, version: str) -> ExplainedNo
             next_step="ringfence explain KEY   (without --why: what is on record)",
         )
     graph = inference_graph(mirror, workspace.mapping)
-    network = typed_network(model)
-    if network is not None:
-        return _typed_node(workspace, network, model, mirror, graph, row)
+    return _explained_node(network_of(model), workspace, model, mirror, graph, row)
+
+
+@singledispatch
+def _explained_node(
+    network: object,
+    workspace: Workspace,
+    model: SavedModel,
+    mirror: Mirror,
+    graph: InferenceGraph,
+    row: int,
+) -> ExplainedNode:
+    """Return a node with what its model's network heard about it."""
+    raise TypeError(network)
+
+
+@_explained_node.register(PlainNetwork)
+def _plain_node(
+    _network: PlainNetwork,
+    workspace: Workspace,
+    model: SavedModel,
+    mirror: Mirror,
+    graph: InferenceGraph,
+    row: int,
+) -> ExplainedNode:
     plan = model.plan()
     neutral = model.scaling.mean
     what_if = None if plan is None else WhatIf(plan, graph, mirror.features, neutral)
@@ -123,9 +150,10 @@ def find_node(workspace: Workspace, typed_key: str, version: str) -> ExplainedNo
     return ExplainedNode(workspace, model, mirror, graph, row, what_if, heard, columns)
 
 
+@_explained_node.register(TypedNetwork)
 def _typed_node(
-    workspace: Workspace,
     network: TypedNetwork,
+    workspace: Workspace,
     model: SavedModel,
     mirror: Mirror,
     relationships: InferenceGraph,

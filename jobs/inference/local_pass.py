@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,11 @@ from ringfence.jobs.inference.cache_files import CacheFiles, cache_place
 from ringfence.jobs.inference.table_pass import TablePass, WholePass
 from ringfence.jobs.inference.tree_pass import TreePass
 from ringfence.jobs.inference.typed_pass import EncodedRows, TypedPass, TypedWholePass
-from ringfence.jobs.project.columns.column_encoders import TypedNetwork, typed_network
+from ringfence.jobs.project.columns.column_encoders import (
+    PlainNetwork,
+    TypedNetwork,
+    network_of,
+)
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.network_inputs import arrival_times
 from ringfence.models.inference import InferenceGraph
@@ -36,13 +41,7 @@ def outputs_at(
     any other module, such as a user's own, runs in full.
     """
     cache = CacheFiles(cache_place(folder, model.version, mirror.epoch))
-    network = typed_network(model)
-    if network is not None:
-        return run_pass(_typed_pass(network, model, mirror, mapping, graph, cache), wanted)
-    plan = model.plan()
-    if plan is None:
-        return run_pass(WholePass(model, mirror, mapping), wanted)
-    return run_pass(TablePass(plan, graph, mirror, cache), wanted)
+    return run_pass(_pass_of(network_of(model), model, mirror, mapping, graph, cache), wanted)
 
 
 def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
@@ -50,6 +49,35 @@ def close_tables(folder: Path, model: SavedModel, mirror: Mirror) -> None:
     CacheFiles(cache_place(folder, model.version, mirror.epoch)).close(mirror.version)
 
 
+@singledispatch
+def _pass_of(
+    network: object,
+    model: SavedModel,
+    mirror: Mirror,
+    mapping: GraphMapping,
+    graph: InferenceGraph,
+    cache: CacheFiles,
+) -> Pass:
+    """Return the pass of a model's network."""
+    raise TypeError(network)
+
+
+@_pass_of.register(PlainNetwork)
+def _table_pass(
+    _network: PlainNetwork,
+    model: SavedModel,
+    mirror: Mirror,
+    mapping: GraphMapping,
+    graph: InferenceGraph,
+    cache: CacheFiles,
+) -> Pass:
+    plan = model.plan()
+    if plan is None:
+        return WholePass(model, mirror, mapping)
+    return TablePass(plan, graph, mirror, cache)
+
+
+@_pass_of.register(TypedNetwork)
 def _typed_pass(
     network: TypedNetwork,
     model: SavedModel,

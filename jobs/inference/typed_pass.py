@@ -82,12 +82,13 @@ class EncodedRows:
         shape = (len(rows), self.encoders.widths[label])
         encoded = self.cache.arrays(encoded_name(label), shape, np.float32)
         written = rows[:known][self.mirror.revised[rows[:known]] > version]
-        changed, own = np.concatenate([written, rows[known:]]), self.encoders.tables[label].width
+        changed = np.concatenate([written, rows[known:]])
+        width = self.encoders.tables[label].width  # of its own columns: means stand behind them
         for start in range(0, len(changed), ROWS_PER_STEP):
             block = changed[start : start + ROWS_PER_STEP]
             values = self.encoders.encode_own(self.mirror, label, block)
-            encoded[self.graph.places[block], :own] = values
-        touched = self._update_means(label, encoded[:, own:], known, version)
+            encoded[self.graph.places[block], :width] = values
+        touched = self._update_means(label, encoded[:, width:], known, version)
         self.features.append(encoded)
         return np.union1d(written, touched[self.graph.places[touched] < known])
 

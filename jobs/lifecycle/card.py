@@ -28,7 +28,7 @@ from ringfence.jobs.lifecycle.score_drift import score_distances
 from ringfence.jobs.lifecycle.shadow_summary import ShadowSummary, read_shadows
 from ringfence.jobs.lifecycle.versions import VersionSummary, choose_version, summarise
 from ringfence.jobs.project.ancestors import WARM_START_KEY
-from ringfence.jobs.project.columns.column_encoders import RELATED_KEY, TYPED_KEY
+from ringfence.jobs.project.columns.column_encoders import RELATED_KEY, column_facts
 from ringfence.jobs.project.model_files import SCORER_CHOICE_KEY, STOPPED_BY_KEY
 from ringfence.jobs.project.node_seed import SEED_KEY
 from ringfence.jobs.project.promise import FIRST_TERMS, PROMISE_KEY
@@ -173,7 +173,7 @@ def _data_rows(model: ModelRecord) -> Rows:
     ]
     parts = model.manifest.get("mapping", {}).get("parts", {})
     rows += [(f"[graph] {name}", json.dumps(value)) for name, value in parts.items()]
-    return (*rows, *_column_rows(model.manifest.get(TYPED_KEY) or {}))
+    return (*rows, *_column_rows(column_facts(model.manifest)))
 
 
 def _column_rows(facts: Mapping[str, Any]) -> Rows:

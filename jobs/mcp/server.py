@@ -51,9 +51,9 @@ class ReadingServer(FastMCP):
         return await super().call_tool(name, arguments)
 
 
-def _refusal(found: str, tools: Sequence[str]) -> str:
+def _refusal(problem: str, tools: Sequence[str]) -> str:
     return (
-        f"{found}: this server only reads, and nothing can be scored, changed or deleted through "
+        f"{problem}: this server only reads, and nothing can be scored, changed or deleted through "
         f"it. Tools: {', '.join(tools)}. What writes is typed by a person: ringfence --help"
     )
 

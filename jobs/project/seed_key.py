@@ -85,13 +85,13 @@ def parse_seed_key(text: str, place: str) -> SeedKey:
     """
     digits = text.strip()
     if not set(digits) <= set(string.hexdigits):
-        found = f"the seed key in {place} has characters that are no hexadecimal digits"
+        problem = f"the seed key in {place} has characters that are no hexadecimal digits"
     elif not MIN_HEX_DIGITS <= len(digits) <= MAX_HEX_DIGITS:
-        found = f"the seed key in {place} has {len(digits)} hexadecimal digits"
+        problem = f"the seed key in {place} has {len(digits)} hexadecimal digits"
     else:
         return SeedKey(int(digits, 16), place)
     raise ConfigError(
-        found=found,
+        found=problem,
         needed=f"{MIN_HEX_DIGITS} to {MAX_HEX_DIGITS} hexadecimal digits ({KEY_BITS} bits or more; "
         "fewer can be guessed)",
         next_step=f"the key that the project's versions were trained with; a first one: {MAKE_KEY}",

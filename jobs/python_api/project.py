@@ -186,7 +186,9 @@ class Project:
     def outcomes(self) -> pd.DataFrame:
         """Return what came out of the work on nodes, a row per node that is done."""
         with self._queries() as queries:
-            rows = [outcome_row(found) for found in read_outcomes(queries.store, queries.project)]
+            rows = [
+                outcome_row(outcome) for outcome in read_outcomes(queries.store, queries.project)
+            ]
         return pd.DataFrame(rows, columns=list(OUTCOME_COLUMNS))
 
     def mark(
@@ -202,8 +204,8 @@ class Project:
     ) -> Mark:
         """Mark a node as a person's work; `outcome` belongs to `done`, `assign_to` to `claim`."""
         with self._queries() as queries:
-            found = find_prediction(queries, typed_candidates(str(key)))
-            node_key = str(key) if found is None else found.node_key
+            stored = find_prediction(queries, typed_candidates(str(key)))
+            node_key = str(key) if stored is None else stored.node_key
             source = key_source(self.settings)
             said = None if outcome is None else outcome_of(outcome)
             return record_mark(

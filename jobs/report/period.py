@@ -1,16 +1,33 @@
-"""The period of a report or a pack: days or a quarter, in UTC."""
+"""The period of a report or a pack: days or a quarter, in UTC; its coverage as a table."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from ringfence.connector.errors import ConfigError
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.queries.period import PeriodRun, runs_decided_in
+from ringfence.connector.store.queries.period import PeriodCoverage, PeriodRun, runs_decided_in
 from ringfence.connector.times import day_ns, format_time
+from ringfence.jobs.views.tables import Column, Table
+
+COVERAGE_COLUMNS = (
+    Column(
+        "of", "slice", "text", "All nodes, or those of a run, class, group or the audit sample."
+    ),
+    Column("name", "name", "text", "The run's number, the class, or property=value."),
+    Column("model", "model", "text", "The model version that gave the sets."),
+    Column("promised", "promised", "percent", "1 - alpha of the runs."),
+    Column("nodes", "evaluated", "int", "Evaluated nodes."),
+    Column("known", "known", "int", "Nodes whose class is known by now."),
+    Column("covered", "covered", "int", "Nodes of known class whose set has it."),
+    Column("coverage", "coverage", "percent", "Covered of known."),
+    Column("set size", "mean_size", "num", "Mean number of classes in a set."),
+    Column("unseen", "unseen", "int", "Nodes of a class that the model never saw.", extra=True),
+)
 
 EXAMPLE = (
     "ringfence report --quarter 2026Q3, or: ringfence report --from 2026-07-01 --to 2026-09-30"
@@ -123,3 +140,18 @@ def _read_day(option: str, text: str | None, days: int) -> int | None:
             needed="a day between 1970 and 2261, such as 2026-07-01 (UTC)",
             next_step=EXAMPLE,
         ) from None
+
+
+def period_table(rows: Sequence[PeriodCoverage], sentence: str) -> Table:
+    """Return the counts of a period; `sentence` says which."""
+    cells = [
+        row.as_json()
+        | {
+            "promised": 1 - row.alpha,
+            "coverage": row.covered / row.known if row.known else None,
+            "mean_size": row.classes_in_sets / row.evaluated if row.evaluated else None,
+        }
+        for row in rows
+    ]
+    title = f"Coverage of runs decided {sentence}"
+    return Table("coverage-period", title, COVERAGE_COLUMNS, cells)

@@ -567,9 +567,9 @@ class RunDigests:
         """Return whether the nodes on lists are those of the chain; older runs have none."""
         if self.listed != facts.get("listed_nodes", 0):
             return False
-        found = hash_set(self.list_rows) if self.salted else self.lists.hexdigest()
+        digest = hash_set(self.list_rows) if self.salted else self.lists.hexdigest()
         sealed = facts.get("salted", {}) if self.salted else facts
-        return self.listed == 0 or found == sealed.get("listed")
+        return self.listed == 0 or digest == sealed.get("listed")
 
 
 def check_samples(digests: dict[int, RunDigests], runs: dict[int, Row], report: Report) -> None:

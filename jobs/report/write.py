@@ -18,8 +18,7 @@ from ringfence.jobs.config.settings import Settings
 from ringfence.jobs.integrity.chain_check import chain_words
 from ringfence.jobs.lifecycle.card import read_card
 from ringfence.jobs.project.audit_store import open_audit
-from ringfence.jobs.report.period import Period, runs_of_period
-from ringfence.jobs.report.period_table import period_table
+from ringfence.jobs.report.period import Period, period_table, runs_of_period
 from ringfence.jobs.views.tables import TABLES, Table, as_csv
 
 FORMATS = ("html", "csv", "json", "parquet")

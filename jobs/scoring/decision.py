@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from ringfence.connector.mirror import Mirror
 from ringfence.connector.neo4j.read.reader import SyncResult
 from ringfence.connector.store.calibration.run_basis import MonitorInput, RunBasis
 from ringfence.connector.store.runs import Decision
+from ringfence.connector.store.worklist.sampled_nodes import NO_SAMPLE, AuditSample
 from ringfence.jobs.config.conformal import terms_of
 from ringfence.jobs.inference import inference_graph
 from ringfence.jobs.project.mapping_digest import NOT_BOUND, is_bound
@@ -48,7 +49,6 @@ from ringfence.jobs.scoring.run_record import (
     run_facts,
     thresholds,
 )
-from ringfence.jobs.scoring.sample_draw import draw_sample
 from ringfence.jobs.scoring.shift import describe_shift
 from ringfence.jobs.scoring.version_on_graph import (
     VersionOnGraph,
@@ -56,6 +56,7 @@ from ringfence.jobs.scoring.version_on_graph import (
     require_runnable,
 )
 from ringfence.jobs.telemetry.stopwatch import Stopwatch
+from ringfence.models.hashing import SAMPLE, draw_keys
 from ringfence.models.inference import InferenceGraph
 
 
@@ -215,3 +216,16 @@ def describe_identities(due: DueNodes) -> list[str]:
             "and got no second set"
         )
     return notes
+
+
+def draw_sample(version: VersionOnGraph, keys: Sequence[str]) -> AuditSample:
+    """Draw the audit sample of a run among the keys of the nodes that it evaluates.
+
+    The hash has the version's seed key and a purpose of its own: a node's place in the sample says
+    nothing about its u, nobody without the key can tell who will be drawn, and an auditor who is
+    given it can check that nobody was chosen.
+    """
+    asked = version.workspace.settings.audit.sample_nodes
+    if asked == 0:
+        return NO_SAMPLE
+    return AuditSample(asked, tuple(draw_keys(keys, version.node_seed, SAMPLE, asked)))

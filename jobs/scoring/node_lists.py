@@ -180,8 +180,8 @@ def describe_overlap(lists: Sequence[NodeList]) -> list[str]:
 
 def _by_place(stratum: Stratum, weight: Floats) -> Floats:
     """Weights of a stratum's references by class, with those of its rule."""
-    own = weight[stratum.calibration]
-    return own if stratum.weights is None else own * stratum.weights
+    plain = weight[stratum.calibration]
+    return plain if stratum.weights is None else plain * stratum.weights
 
 
 def fair_counts(version: VersionOnGraph) -> Floats | None:

@@ -13,6 +13,7 @@ accounts for (`models.calibration.comparison`). What is found stands in the run'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,11 @@ from numpy.typing import NDArray
 
 from ringfence.connector.mapping import GraphMapping
 from ringfence.connector.mirror import Mirror
-from ringfence.jobs.project.columns.column_encoders import ColumnEncoders, typed_network
+from ringfence.jobs.project.columns.column_encoders import (
+    PlainNetwork,
+    TypedNetwork,
+    network_of,
+)
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.models.calibration.comparison import (
     LEVEL,
@@ -59,30 +64,42 @@ def columns_to_compare(
     out.
     """
 
-    network = typed_network(model)
-
-    def columns_at(places: Ints) -> list[ComparedColumn]:
-        at = rows[places]
-        if network is not None:
-            return _encoded_columns(mirror, network.encoders, at)
-        features = np.nan_to_num(mirror.features[at].astype(np.float64))
-        names = mapping.classified.column_names
-        if mapping.features_are_list:
-            apart = (features - model.scaling.mean) / model.scaling.spread
-            far = np.sqrt(np.mean(apart**2, axis=1)) if apart.shape[1] else np.zeros(len(at))
-            name = f"{names[0]}, distance from the training nodes' mean"
-            return [ComparedColumn(name, far)]
-        by_name = sorted(range(len(names)), key=names.__getitem__)
-        return [
-            ComparedColumn(f"column {names[place]}", features[:, place])
-            for place in by_name[:MAX_COLUMNS]
-        ]
-
-    return columns_at
+    network = network_of(model)
+    return lambda places: _columns_at(network, mapping, model, mirror, rows[places])
 
 
-def _encoded_columns(mirror: Mirror, encoders: ColumnEncoders, rows: Ints) -> list[ComparedColumn]:
-    encoded = encoders.encode_own(mirror, CLASSIFIED, rows).astype(np.float64)
+@singledispatch
+def _columns_at(
+    network: object, mapping: GraphMapping, model: SavedModel, mirror: Mirror, at: Ints
+) -> list[ComparedColumn]:
+    """Return the own columns of some rows of the mirror."""
+    raise TypeError(network)
+
+
+@_columns_at.register(PlainNetwork)
+def _plain_columns(
+    _network: PlainNetwork, mapping: GraphMapping, model: SavedModel, mirror: Mirror, at: Ints
+) -> list[ComparedColumn]:
+    features = np.nan_to_num(mirror.features[at].astype(np.float64))
+    names = mapping.classified.column_names
+    if mapping.features_are_list:
+        apart = (features - model.scaling.mean) / model.scaling.spread
+        far = np.sqrt(np.mean(apart**2, axis=1)) if apart.shape[1] else np.zeros(len(at))
+        name = f"{names[0]}, distance from the training nodes' mean"
+        return [ComparedColumn(name, far)]
+    by_name = sorted(range(len(names)), key=names.__getitem__)
+    return [
+        ComparedColumn(f"column {names[place]}", features[:, place])
+        for place in by_name[:MAX_COLUMNS]
+    ]
+
+
+@_columns_at.register(TypedNetwork)
+def _encoded_columns(
+    network: TypedNetwork, _mapping: GraphMapping, _model: SavedModel, mirror: Mirror, at: Ints
+) -> list[ComparedColumn]:
+    encoders = network.encoders
+    encoded = encoders.encode_own(mirror, CLASSIFIED, at).astype(np.float64)
     table, compared, start = encoders.tables[CLASSIFIED], [], 1  # behind the constant
     for name, encoder in table.encoders.items():
         part = encoded[:, start : start + len(encoder.names)]

@@ -171,8 +171,10 @@ class EncodedColumns:
         features: tuple[Table, ...] = (columns, *context_columns)
         if self.encoders.related.tables:
             features = tuple(
-                np.concatenate([own, self.relation_means.at(label, at, seen)], axis=1)
-                for label, (own, at) in enumerate(zip(features, (rows, *context_rows), strict=True))
+                np.concatenate([columns, self.relation_means.at(label, at, seen)], axis=1)
+                for label, (columns, at) in enumerate(
+                    zip(features, (rows, *context_rows), strict=True)
+                )
             )
         blank, edges = self.encoders.blank(), self.mirror.edges
         if self.change is not None:
@@ -273,8 +275,8 @@ class EncodedColumns:
 
     @property
     def _widths(self) -> tuple[int, ...]:
-        own, *context = self.encoders.widths
-        return (own + (0 if self.change is None else self.change.width), *context)
+        classified, *context = self.encoders.widths
+        return (classified + (0 if self.change is None else self.change.width), *context)
 
     def manifest_facts(self) -> JsonObject:
         """Return the network's name and options, the schema and the encoders."""
@@ -315,8 +317,9 @@ class SeveralLabels:
         encoders = ColumnEncoders.restore(model.manifest[TYPED_KEY], model.weights)
         schema = TypedSchema.from_json(model.manifest[TYPED_KEY]["schema"])
         inputs = mirror_columns(self.mirror, self.mapping, schema, encoders)
-        own, near = encoders.encode(self.mirror, CLASSIFIED, rows), neighbour_table(inputs, rows)
-        return own, np.concatenate([near, identity_table(inputs, rows)], axis=1)
+        columns = encoders.encode(self.mirror, CLASSIFIED, rows)
+        near = neighbour_table(inputs, rows)
+        return columns, np.concatenate([near, identity_table(inputs, rows)], axis=1)
 
     def to_pyg(
         self, model: SavedModel | None, describe: Callable[[Ints], Mapping[str, Any]]

@@ -26,7 +26,7 @@ from ringfence.connector.store.calibration.known import KnownNodes
 from ringfence.connector.store.models import manifest_of
 from ringfence.jobs.project import model_files
 from ringfence.jobs.project.ancestors import WARM_START_KEY, ancestors_of, learnt_by, runs_consulted
-from ringfence.jobs.project.columns.column_encoders import network_weights, typed_network
+from ringfence.jobs.project.columns.column_encoders import network_of, network_weights
 from ringfence.jobs.project.model_files import SavedModel
 from ringfence.jobs.project.sealed_basis import active_on_record, on_record
 from ringfence.jobs.project.workspace import Workspace
@@ -141,8 +141,7 @@ def begin_with(
 
 def encoded_columns(model: SavedModel) -> list[list[str]] | None:
     """Return the encoded columns of a version by label; None where it has no encoders."""
-    network = typed_network(model)
-    return None if network is None else network.encoders.names
+    return network_of(model).column_names()
 
 
 def recorded_start(workspace: Workspace, manifest: Mapping[str, Any]) -> WarmStart | None:

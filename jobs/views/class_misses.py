@@ -51,8 +51,8 @@ def describe_classes(
 ) -> tuple[str, str]:
     """What a set holds, and what its promise allows sets to miss where it excludes some class."""
     if not inside:
-        own = "has a p-value above its own level"
-        where = own if class_alphas is not None else f"reaches a p-value above {alpha:g}"
+        beyond = "has a p-value above its own level"
+        where = beyond if class_alphas is not None else f"reaches a p-value above {alpha:g}"
         return f"no class conforms: none of the {classes} classes {where}", ""
     if class_alphas is None and len(inside) == 1 and p[inside[0]] <= alpha:
         return (

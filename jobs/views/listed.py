@@ -20,7 +20,7 @@ def describe_lists(
     stored = find_prediction(queries, [typed_key])
     lists: Mapping[str, float] = {} if stored is None else stored.lists
     facts = [ListFacts.from_json(values) for values in run.lists or ()]
-    return [describe_list(one, doubts) for one in facts if one.terms.name in lists]
+    return [describe_list(of_list, doubts) for of_list in facts if of_list.terms.name in lists]
 
 
 def describe_list(facts: ListFacts, doubts: Sequence[str] = ()) -> str:

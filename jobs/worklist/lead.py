@@ -51,19 +51,19 @@ def count_words(queries: ProjectQueries, wanted: WorklistFilter) -> str:
 
 def _of_class(queries: ProjectQueries, wanted: WorklistFilter) -> list[str]:
     """What share of such nodes was right, and what share of the class was on no such list."""
-    found = known_outcomes(queries, wanted.class_)
-    over = f"in the newest {found.runs:,} runs" if found.runs != 1 else "in one run"
-    if found.in_sample:
+    known = known_outcomes(queries, wanted.class_)
+    over = f"in the newest {known.runs:,} runs" if known.runs != 1 else "in one run"
+    if known.in_sample:
         over = f"in the audit sample, {over}: no run is settled"
     lines = []
-    if found.right_share is not None:
+    if known.right_share is not None:
         lines.append(
-            f"{100 * found.right_share:.1f} % of such nodes were right: {found.right:,} of "
-            f"{found.listed:,} whose set held the class and whose class became known {over}"
+            f"{100 * known.right_share:.1f} % of such nodes were right: {known.right:,} of "
+            f"{known.listed:,} whose set held the class and whose class became known {over}"
         )
-    if found.missed_share is not None:
+    if known.missed_share is not None:
         lines.append(
-            f"{100 * found.missed_share:.1f} % of the class were on no such list: "
-            f"{found.of_class - found.right:,} of {found.of_class:,} known nodes of it {over}"
+            f"{100 * known.missed_share:.1f} % of the class were on no such list: "
+            f"{known.of_class - known.right:,} of {known.of_class:,} known nodes of it {over}"
         )
     return lines

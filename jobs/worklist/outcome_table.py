@@ -27,11 +27,11 @@ Rules = Mapping[str, str]
 """By outcome: the class that is written; empty for none."""
 
 
-def outcome_row(found: StandingOutcome) -> Cells:
+def outcome_row(outcome: StandingOutcome) -> Cells:
     """Return an outcome's values by column; `outcome` is None for marks of older versions."""
     values = (
-        found.key, found.outcome, found.about, found.who, format_time(found.at_ns), found.note,
-        found.seq, ", ".join(found.lists), found.sampled, found.label,
+        outcome.key, outcome.outcome, outcome.about, outcome.who, format_time(outcome.at_ns),
+        outcome.note, outcome.seq, ", ".join(outcome.lists), outcome.sampled, outcome.label,
     )  # fmt: skip
     return dict(zip(OUTCOME_COLUMNS, values, strict=True))
 
@@ -39,8 +39,8 @@ def outcome_row(found: StandingOutcome) -> Cells:
 def outcomes_csv(outcomes: Sequence[StandingOutcome]) -> Iterator[str]:
     """Yield outcomes as lines of CSV; text that a spreadsheet would run is escaped."""
     yield _line(list(OUTCOME_COLUMNS))
-    for found in outcomes:
-        yield _line([csv_cell(value) for value in outcome_row(found).values()])
+    for outcome in outcomes:
+        yield _line([csv_cell(value) for value in outcome_row(outcome).values()])
 
 
 def parse_rules(queries: ProjectQueries, given: Sequence[str]) -> Rules:
@@ -64,11 +64,11 @@ def parse_rules(queries: ProjectQueries, given: Sequence[str]) -> Rules:
 def classes_to_write(outcomes: Sequence[StandingOutcome], rules: Rules) -> list[tuple[Key, str]]:
     """Return keys and classes of the nodes in the graph that the rules give a class."""
     chosen = []
-    for found in outcomes:
-        of_its_own = found.about if found.outcome == "confirmed" else None
-        class_ = rules.get(found.outcome or "", of_its_own)
-        if class_ and found.in_graph:
-            chosen.append((decode_key(found.node_key), class_))
+    for outcome in outcomes:
+        of_its_own = outcome.about if outcome.outcome == "confirmed" else None
+        class_ = rules.get(outcome.outcome or "", of_its_own)
+        if class_ and outcome.in_graph:
+            chosen.append((decode_key(outcome.node_key), class_))
     return chosen
 
 

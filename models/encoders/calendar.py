@@ -61,13 +61,13 @@ class CalendarEncoder(Encoder):
         ('weekday sine', 'weekday cosine', 'missing')
         """
         days = Scale.fit(days_between(values)) if since else None
-        own = [value for value, _ in values] if since else values
+        moments = [value for value, _ in values] if since else values
         if cycles is not None:
             unknown = [name for name in cycles if name not in CYCLES]
             if unknown:
                 raise EncoderRefused(f"no cycle {unknown[0]!r}; there are {', '.join(CYCLES)}")
             return cls(tuple(dict.fromkeys(cycles)), since, days)
-        return cls(cls._shown_cycles(*moments_of(own)), since, days)
+        return cls(cls._shown_cycles(*moments_of(moments)), since, days)
 
     @classmethod
     def _shown_cycles(cls, days: NDArray[np.int64], minutes: NDArray[np.int64]) -> tuple[str, ...]:
@@ -105,9 +105,9 @@ class CalendarEncoder(Encoder):
         if self.days is None:
             return self._transform_own(values)
         between = days_between(values)
-        own = self._transform_own([value for value, _ in values])
+        cycles = self._transform_own([value for value, _ in values])
         more = [self.days.apply(between), np.isnan(between)]
-        return np.column_stack([own, *more]).astype(np.float32)
+        return np.column_stack([cycles, *more]).astype(np.float32)
 
     def _transform_own(self, values: Values) -> Float32s:
         days, minutes = moments_of(values)

@@ -19,6 +19,7 @@ __all__ = [
     "AUTO",
     "BLEND",
     "NETWORKS",
+    "NETWORK_NAMES",
     "TREES",
     "TYPED_NETWORKS",
     "TYPED_SAGE",
@@ -64,6 +65,8 @@ NETWORKS: dict[str, NetworkEntry] = {
     "sage": NetworkEntry("sage:SAGE", "sage:SAGEPlan"),
     "mlp": NetworkEntry("mlp:MLP", "mlp:MLPPlan"),
 }
+#: Their names as messages and the reference of the configuration list them.
+NETWORK_NAMES = tuple(name.upper() for name in NETWORKS)
 #: Networks for several labels; `models/inference/several_labels` computes those that have layers.
 TYPED_NETWORKS: dict[str, NetworkEntry] = {
     "typed_sage": NetworkEntry("typed_sage:TypedSAGE", "plan:plan_typed"),

@@ -69,6 +69,60 @@ def test_a_wrong_path_would_be_noticed():
     assert [is_there(path) for path in paths] == [True, False, True, False]
 
 
+NUMBERS = ("No", "One", "Two", "Three", "Four", "Five", "Six", "Seven")
+STEP = re.compile(r"^(\d)\. ", re.MULTILINE)
+RECIPES = {
+    name: text
+    for name, _, text in (
+        part.partition("\n\n")
+        for part in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n### ")[1:]
+    )
+}
+
+
+def counted_files(recipe):
+    """How many files a recipe says it takes, where it says so, and how many more in a case."""
+    said = recipe.split(".")[0]
+    counts = [
+        NUMBERS.index(w.capitalize()) for w in re.findall(r"\w+", said) if w.capitalize() in NUMBERS
+    ]
+    return counts[0] if said.split()[0] in NUMBERS else 0
+
+
+def steps(recipe):
+    return [int(number) for number in STEP.findall(recipe)]
+
+
+@pytest.mark.parametrize("name", [name for name, text in RECIPES.items() if steps(text)])
+def test_a_recipe_has_a_step_for_each_file_that_it_counts(name):
+    recipe = RECIPES[name]
+    in_some_cases = recipe.count("; four where") + recipe.count("; three with")
+    tests_of_its_own = recipe.count("and two of the tests")
+    assert max(steps(recipe)) == counted_files(recipe) + in_some_cases + tests_of_its_own
+
+
+def test_a_recipe_that_counts_wrongly_would_be_noticed():
+    """The negative control."""
+    assert counted_files("Two files; three with a template of its own.\n\n1. `a`\n2. `b`") == 2
+    assert steps("Two files.\n\n1. `a`\n2. `b`\n   and so on\n3. `c`\n") == [1, 2, 3]
+    assert counted_files("What it is for: two files.") == 0
+
+
+def test_every_registry_is_named_where_variants_are_listed():
+    pages = [ROOT / "docs/architecture.md", ROOT / "CONTRIBUTING.md"]
+    found = [str(path.relative_to(ROOT)) for room in ("connector", "jobs", "models")
+             for path in sorted((ROOT / room).rglob("registry.py"))]  # fmt: skip
+    assert len(found) >= 8
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        named = set(named_paths(text))
+        assert [path for path in found if path not in named | OPENED_BY_NAME] == [], page.name
+
+
+OPENED_BY_NAME = {"jobs/engines/registry.py"}
+"""It opens what another file lists."""
+
+
 def test_every_decision_has_its_four_parts_and_a_place_in_the_list():
     decisions = sorted((ROOT / "docs/decisions").glob("[0-9]*.md"))
     listed = LINK.findall((ROOT / "docs/decisions/README.md").read_text(encoding="utf-8"))

@@ -68,7 +68,7 @@ def require_database(driver: Driver, uri: str, database: str) -> str:
         raise
 
 
-def _unusable(driver: Driver, uri: str, found: str) -> ServerError:
+def _unusable(driver: Driver, uri: str, problem: str) -> ServerError:
     databases = list_databases(driver)
     names = [
         f"{row.name}{'' if row.status == 'online' else f' ({row.status})'}" for row in databases
@@ -79,7 +79,7 @@ def _unusable(driver: Driver, uri: str, found: str) -> ServerError:
     )
     choice = next((row.name for row in databases if row.is_home), "NAME")
     return ServerError(
-        found=f"{found}; databases that the user may see there: {shown}{more}",
+        found=f"{problem}; databases that the user may see there: {shown}{more}",
         needed="[neo4j] database as the server knows it, and online",
         next_step=f"export RINGFENCE_NEO4J_DATABASE={choice}, or set [neo4j] database; then: "
         "ringfence doctor",

@@ -9,10 +9,13 @@ first was refused.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
+from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import GraphMapping, NodeMapping
+from ringfence.connector.mirror import Mirror
 from ringfence.connector.mirror.blocks import AnyBlock
 from ringfence.connector.neo4j.bolt import BrokenRecordError
 from ringfence.connector.neo4j.driver import Graph
@@ -149,6 +152,16 @@ def properties_of(graph: Graph, mapping: GraphMapping, label: int, width: int) -
     if mapping.features_are_strict:
         return StrictFeatures(graph, mapping, width)
     return RawColumns(mapping.nodes[label])
+
+
+def create_mirror(
+    folder: Path, identity: str, graph: Graph, mapping: GraphMapping, sample: int | None = None
+) -> Mirror:
+    """Return an empty mirror for what the mapping reads; `sample` is that of `feature_width`."""
+    if mapping.features_are_strict:
+        return mirrors.create(folder, identity, feature_width(graph, mapping, sample))
+    names, related = mapping.column_names, mapping.relation_columns
+    return mirrors.create_raw(folder, identity, names, related)
 
 
 def feature_width(graph: Graph, mapping: GraphMapping, sample: int | None = None) -> int:

@@ -37,24 +37,10 @@ def mirror_identity(graph: Graph, mapping: GraphMapping) -> str:
     """Return what a mirror must belong to: this database, and the names that are read from it.
 
     Where the user may not ask for the database's id, it is the one of this name at this address.
-    Kinds of columns count only where they decide what is read; directions never do.
     """
     known = graph.identity
     database = known.id if known else f"{graph.database} of {graph.uri}"
-    strict = mapping.features_are_strict
-    nodes = [
-        (node.label, node.key, node.created_at,
-         [(column.name, column.kind if strict else None) for column in node.columns])
-        for node in mapping.nodes
-    ]  # fmt: skip
-    relations = [
-        (relation.source, relation.type, relation.target, relation.created_at)
-        for relation in mapping.relations
-    ]
-    names: tuple[object, ...] = nodes, relations, mapping.class_property, mapping.time_kind, strict
-    if mapping.relation_columns:
-        names = (*names, mapping.relation_columns)
-    return hashlib.sha256(f"{database}\n{names!r}".encode()).hexdigest()[:32]
+    return hashlib.sha256(f"{database}\n{mapping.names_to_read!r}".encode()).hexdigest()[:32]
 
 
 def sync_mirror(reader: GraphReader, *, whole: bool = False) -> SyncResult:

@@ -14,7 +14,7 @@ from ringfence.connector.neo4j.read.accounting import note_gaps, open_accounts
 from ringfence.connector.neo4j.read.append import add_named_context, find_first_seen
 from ringfence.connector.neo4j.read.counts import Counts, count_graph
 from ringfence.connector.neo4j.read.odd_times import find_odd_times
-from ringfence.connector.neo4j.read.properties import feature_width
+from ringfence.connector.neo4j.read.properties import create_mirror, feature_width
 from ringfence.connector.neo4j.read.reader import GraphReader, SyncResult, count_rejected
 from ringfence.connector.neo4j.read.streams import shares
 from ringfence.connector.neo4j.read.watermark import (
@@ -58,22 +58,16 @@ def _lacks_nodes(mirror: Mirror, counts: Counts) -> bool:
 def _fill_with_width(reader: GraphReader, identity: str, counts: Counts) -> tuple[Mirror, str]:
     """Read all nodes with the width of a sample, and with that of most nodes where it differs.
 
-    A width that more than half of all nodes have is the commonest one, so no scan is needed.
-    Raw columns have no width.
+    A width that more than half of all nodes have is the commonest one, so no scan is needed. Only
+    a list has a width that must be looked up.
     """
-    if not reader.mapping.features_are_strict:
-        mapping = reader.mapping
-        names, related = mapping.column_names, mapping.relation_columns
-        mirror = mirrors.create_raw(reader.folder, identity, names, related)
-        return mirror, _fill_mirror(reader, mirror, counts)
-    width = feature_width(reader.graph, reader.mapping, SAMPLE_NODES)
-    mirror = mirrors.create(reader.folder, identity, width)
+    place, graph, mapping = (reader.folder, identity), reader.graph, reader.mapping
+    mirror = create_mirror(*place, graph, mapping, SAMPLE_NODES)
     note = _fill_mirror(reader, mirror, counts)
-    if 2 * mirror.size > counts.classified:
+    if not mapping.features_are_list or 2 * mirror.size > counts.classified:
         return mirror, note
-    usual = feature_width(reader.graph, reader.mapping)
-    if usual != width:
-        mirror = mirrors.create(reader.folder, identity, usual)
+    if feature_width(graph, mapping) != mirror.width:
+        mirror = create_mirror(*place, graph, mapping)
         note = _fill_mirror(reader, mirror, counts)
     return mirror, note
 

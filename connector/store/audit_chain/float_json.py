@@ -81,7 +81,7 @@ def _write_rows(
     ends: NDArray[np.int64],
 ) -> None:
     """Write all rows one after the other; only unsigned numbers, or numba would take floats."""
-    zero, one, two, four, ten = (
+    zero, unit, two, four, ten = (
         np.uint64(0), np.uint64(1), np.uint64(2), np.uint64(4), np.uint64(10),
     )  # fmt: skip
     half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
@@ -107,11 +107,11 @@ def _write_rows(
                 if exponent != 0:
                     c, q = fraction | np.uint64(0x10000000000000), exponent - 1075
                 closer = fraction == zero and exponent > 1
-                odd = c & one
+                odd = c & unit
                 k = (q * 1262611 - (524031 if closer else 0)) >> 22
                 h = np.uint64(q + ((-k * 1741647) >> 19) + 1)
                 g1, g0 = high[-k - LOWEST_POWER], low[-k - LOWEST_POWER]
-                scaled[0] = (four * c - (one if closer else two)) << h
+                scaled[0] = (four * c - (unit if closer else two)) << h
                 scaled[1] = (four * c) << h
                 scaled[2] = (four * c + two) << h
                 for j in range(3):
@@ -126,8 +126,8 @@ def _write_rows(
                     y1 = a1 * p1 + (mid >> half) + (((mid & mask) + a0 * p1) >> half)
                     y0 = g1 * scaled[j] + x1
                     if y0 < x1:
-                        y1 += one
-                    scaled[j] = y1 | (one if y0 > one else zero)
+                        y1 += unit
+                    scaled[j] = y1 | (unit if y0 > unit else zero)
                 lower, value, upper = scaled[0] + odd, scaled[1], scaled[2] - odd
                 s = value >> two
                 decimal, power = s, k
@@ -137,16 +137,16 @@ def _write_rows(
                     below = lower <= np.uint64(40) * tenth
                     above = np.uint64(40) * tenth + np.uint64(40) <= upper
                     if below != above:
-                        decimal, power, done = tenth + (one if above else zero), k + 1, True
+                        decimal, power, done = tenth + (unit if above else zero), k + 1, True
                 if not done:
                     below = lower <= four * s
                     above = four * s + four <= upper
                     if below != above:
-                        decimal = s + (one if above else zero)
+                        decimal = s + (unit if above else zero)
                     else:
                         middle = four * s + two
-                        if value > middle or (value == middle and (s & one) != zero):
-                            decimal = s + one
+                        if value > middle or (value == middle and (s & unit) != zero):
+                            decimal = s + unit
                 while decimal % ten == zero:
                     decimal //= ten
                     power += 1

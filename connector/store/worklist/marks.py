@@ -154,7 +154,7 @@ def _find_evaluated(
     """Return, by key of an evaluated node, the classes that an outcome of it may be about."""
     keys = sorted({it.node_key for it in asked if "\x00" not in it.node_key})
     columns = prediction.c
-    found: dict[str, tuple[str, ...]] = {}
+    listed_by_key: dict[str, tuple[str, ...]] = {}
     for part in split(keys):
         query = (
             select(columns.node_key, columns.classes, columns.lists, run.c.lists.label("of_run"))
@@ -163,8 +163,8 @@ def _find_evaluated(
         )
         for row in connection.execute(query):
             listed = () if row.lists is None else _classes_of_lists(row.lists, row.of_run)
-            found[row.node_key] = listed or tuple(json.loads(row.classes))
-    return found
+            listed_by_key[row.node_key] = listed or tuple(json.loads(row.classes))
+    return listed_by_key
 
 
 def _classes_of_lists(lists: str, of_run: str | None) -> tuple[str, ...]:

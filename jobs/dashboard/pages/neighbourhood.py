@@ -58,7 +58,7 @@ def place_neighbours(
     here = (("key", typed_key), *((("list", listed),) if listed else ()))
     nodes: dict[str, Values] = {}
     lines: list[Values] = []
-    wide = [one.name for one in opened]
+    wide = [node.name for node in opened]
     for i, neighbour in enumerate(neighbours):
         turn = 2 * math.pi * i / len(neighbours) - math.pi / 2
         far = 1.0 if len(neighbours) <= MAX_INNER_CIRCLE or i % 2 == 0 else 0.68
@@ -67,7 +67,7 @@ def place_neighbours(
         lines.append({"x1": 0, "y1": 0, "x2": node["x"], "y2": node["y"]})
     for place, beyond in enumerate(opened):
         start = nodes.get(beyond.name)
-        others = [one for one in beyond.around if name_of(one) != f" {typed_key}"]
+        others = [node for node in beyond.around if name_of(node) != f" {typed_key}"]
         for i, neighbour in enumerate(others):
             if start is None:
                 break
@@ -94,10 +94,10 @@ def _node(
 ) -> Values:
     kind, text = describe_neighbour(neighbour)
     name = name_of(neighbour)
-    others = [one for one in wide if one != name]
+    others = [other for other in wide if other != name]
     asked = [*others, name] if name not in wide else others
     page = urlencode({"key": neighbour.typed_key or neighbour.key})
-    opening = urlencode([*here, *(("open", one) for one in asked[-MAX_OPENED:])])
+    opening = urlencode([*here, *(("open", other) for other in asked[-MAX_OPENED:])])
     return {
         "x": round(FAR_X * far * math.cos(turn), 1),
         "y": round(FAR_Y * far * math.sin(turn), 1),

@@ -102,7 +102,7 @@ class JoinedNodes:
             return Came((), 0), ()
         manifest = self.history.manifest(run.version)
         usual = usual_labels(manifest, terms, basis["label_delay_days"])
-        found = find_joining(
+        joining = find_joining(
             known,
             self.history.run_counts(run),
             classes,
@@ -110,7 +110,7 @@ class JoinedNodes:
             self._eligible_at(run, manifest),
             usual,
         )
-        return Came(found.answered, found.waiting), found.joined_nodes
+        return Came(joining.answered, joining.waiting), joining.joined_nodes
 
     def _eligible_at(self, run: DecidedRun, manifest: Body) -> Eligibility:
         """Who may join the version, by the activations before the run."""

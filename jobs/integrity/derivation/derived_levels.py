@@ -32,19 +32,19 @@ def derive_levels(history: History, run: DecidedRun, came: Came | None, findings
 
     `came` says which runs it answers; None where that can't be derived: those that it says, then.
     """
-    classes, found = history.classes(run.version), run.levels
-    if "used" not in found:
+    classes, recorded = history.classes(run.version), run.levels
+    if "used" not in recorded:
         findings.leave(SUBJECT, NO_LEVELS)
         return
     if not classes:
         findings.leave(SUBJECT, NO_MODEL)
         return
-    answered = came.answered if came is not None else _said_answered(found)
+    answered = came.answered if came is not None else _said_answered(recorded)
     known, complete = _known_p_values(history, answered if run.terms.adapt else ())
     if not complete and run.terms.adapt_rule != THEN:
         findings.leave(SUBJECT, PRUNED)
         return
-    waiting = came.waiting if came is not None else _said_waiting(found)
+    waiting = came.waiting if came is not None else _said_waiting(recorded)
     expected = _expected(history, run, classes, answered, known, waiting)
     findings.compare(SUBJECT, *_problems(run, classes, expected, exact=came is not None))
 
@@ -77,19 +77,19 @@ def _expected(
 def _problems(
     run: DecidedRun, classes: Sequence[str], expected: RunLevels, *, exact: bool
 ) -> Iterator[str]:
-    found, used = run.levels, used_levels(expected.used, classes)
-    if found["used"] != used:
-        yield _differs(run, "used", found["used"], used)
+    recorded, used = run.levels, used_levels(expected.used, classes)
+    if recorded["used"] != used:
+        yield _differs(run, "used", recorded["used"], used)
     for name in ("adaptive", "answered") if exact else ("adaptive",):
         state = expected.record.get(name, [])
-        if found.get(name, []) != state:
-            yield _differs(run, name, found.get(name, []), state)
+        if recorded.get(name, []) != state:
+            yield _differs(run, name, recorded.get(name, []), state)
 
 
-def _differs(run: DecidedRun, name: str, found: Any, expected: Any) -> str:
+def _differs(run: DecidedRun, name: str, recorded: Any, expected: Any) -> str:
     return (
-        f"run {run.seq}: levels ({name}) is {found}, but the runs before it and the known classes "
-        f"give {expected}"
+        f"run {run.seq}: levels ({name}) is {recorded}, but the runs before it and the known "
+        f"classes give {expected}"
     )
 
 

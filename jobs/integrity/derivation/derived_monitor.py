@@ -76,16 +76,16 @@ class MonitorStates:
         noticed = [self._noticed_ns(run.version, key) for key in fed.node_keys]
         yield from self._input_problems(run, fed, noticed, seen)
         mark = max([seen.mark_ns, *(time for time in noticed if time is not None)])
-        found = json.loads(run.facts["watch"])
-        held = {int(waiting): seen.up_to(int(waiting)) for waiting in found.get(HELD, {})}
+        recorded = json.loads(run.facts["watch"])
+        held = {int(waiting): seen.up_to(int(waiting)) for waiting in recorded.get(HELD, {})}
         if held:  # the mark passes labels that wait, which are fed later
-            mark = max(mark, int(found["mark_ns"]))
+            mark = max(mark, int(recorded["mark_ns"]))
         expected = json.loads(dumps(describe_state(before, mark, fed.p_values, held)))
-        for name in sorted({*found, *expected}):
-            if found.get(name) != expected.get(name):
+        for name in sorted({*recorded, *expected}):
+            if recorded.get(name) != expected.get(name):
                 yield (
-                    f"run {run.seq}: watch ({name}) is {found.get(name)}, but the state before it "
-                    f"and the p-values that it was fed with give {expected.get(name)}"
+                    f"run {run.seq}: watch ({name}) is {recorded.get(name)}, but the state before "
+                    f"it and the p-values that it was fed with give {expected.get(name)}"
                 )
 
     def _input_problems(

@@ -233,11 +233,54 @@ class TypedNetwork:
         """Return the mirror's graph with the label of each row."""
         return typed_graph(relationships, self.schema, mirror.labels)
 
+    def mean_width(self, mirror: Mirror) -> int:
+        """Return how many encoded columns a row of the mirror has on average."""
+        widths = self.encoders.widths
+        rows = np.bincount(mirror.labels, minlength=len(widths))
+        return round(float(np.average(widths, weights=np.maximum(rows, 1))))
 
-def typed_network(model: SavedModel) -> TypedNetwork | None:
+    def column_names(self) -> list[list[str]]:
+        """Return what the encoded columns mean, by label."""
+        return self.encoders.names
+
+
+@dataclass(frozen=True, slots=True)
+class PlainNetwork:
+    """A network that takes the features of one label as they are, scaled."""
+
+    model: SavedModel
+
+    @property
+    def name(self) -> str:
+        """The network's name."""
+        return self.model.network
+
+    def mean_width(self, mirror: Mirror) -> int:
+        """Return how many features a row of the mirror has."""
+        return mirror.width
+
+    def column_names(self) -> None:
+        """Features are told apart by their places."""
+        return
+
+
+def network_of(model: SavedModel) -> PlainNetwork | TypedNetwork:
+    """Return the network of a model, of either family.
+
+    A stage that works differently for the two registers a function for each class.
+    """
+    return _typed_network(model) or PlainNetwork(model)
+
+
+def column_facts(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a manifest keeps of schema and encoders; empty where there are none."""
+    return dict(manifest.get(TYPED_KEY, {}))
+
+
+def _typed_network(model: SavedModel) -> TypedNetwork | None:
     """Return the network with weights per label that a model has; None if it has another kind."""
-    facts = model.manifest.get(TYPED_KEY)
-    if facts is None:
+    facts = column_facts(model.manifest)
+    if not facts:
         return None
     return TypedNetwork(
         model.network,

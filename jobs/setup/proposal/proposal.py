@@ -44,8 +44,7 @@ from ringfence.jobs.setup.proposal.neighbour_leaks import (
     find_time,
     order_of,
 )
-from ringfence.jobs.setup.proposal.promise import MARGINAL, propose_promise
-from ringfence.jobs.setup.proposal.rule import propose_rule
+from ringfence.jobs.setup.proposal.promise import MARGINAL, propose_promise, propose_rule
 
 LABELS_INSPECTED = 8
 LABELS_NAMED = 10

@@ -15,7 +15,7 @@ def list_trade_off(name: str, rows: Sequence[tuple[float, float, float]]) -> Fig
         "of the listed nodes so many per cent may be wrong",
         "share",
         (
-            Line(x, [found for _, _, found in rows], "right nodes found"),
+            Line(x, [share for _, _, share in rows], "right nodes found"),
             Line(x, [listed for _, listed, _ in rows], "of all nodes listed", "warn", "dashes"),
         ),
         y_range=(0.0, 1.005),

@@ -6,7 +6,7 @@ import pytest
 from ringfence.connector.mirror.raw_table import encode_columns
 from ringfence.jobs.explanation.changed_rows import ChangedRows
 from ringfence.jobs.inference import inference_graph
-from ringfence.jobs.project.columns.column_encoders import schema_of, typed_network
+from ringfence.jobs.project.columns.column_encoders import network_of, schema_of
 from ringfence.models.explanation.counterfactual_query import ANY, Question
 from ringfence.models.explanation.typed_counterfactuals import TypedWhatIf
 from ringfence.models.inference.several_labels import forward_typed, typed_graph
@@ -16,7 +16,7 @@ from tests.jobs.inference.test_typed_pass import model_of
 
 def asked(typed, related, model):
     """The network, what answers questions about it, and the encoded rows."""
-    network = typed_network(model)
+    network = network_of(model)
     graph = typed_graph(
         inference_graph(typed, related.mapping), schema_of(related.mapping), typed.labels
     )

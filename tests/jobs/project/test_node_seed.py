@@ -25,6 +25,8 @@ from ringfence.jobs.setup.checks.seed_key import check_seed_key
 from ringfence.jobs.training.train import run_training
 from ringfence.models import hashing
 from tests.forms import typed_as_well
+from tests.project_copies import Stage, load_first, sample_parts, starts_from
+from tests.stores import postgresql_later
 
 SECRET = "c0ffee5e1f5e1f00ba5eba11deadbea7"
 OTHER = "0f1e2d3c4b5a69788796a5b4c3d2e1f0"
@@ -36,6 +38,20 @@ def with_key(workspace, key):
     """The project as on a machine with this key in the environment; None for none there."""
     secret = None if key is None else SecretStr(key)
     return replace(workspace, settings=workspace.settings.model_copy(update={"seed_key": secret}))
+
+
+def train_with(key):
+    """The work of a stage: a model of the first accounts, trained with this key."""
+
+    def train(workspace, sample):
+        load_first(sample_parts(workspace, sample))
+        run_training(with_key(workspace, key))
+
+    return train
+
+
+secret_key = starts_from(Stage("trained with a secret key", "migrated", train_with(SECRET)))
+made_key = starts_from(Stage("trained with a key that was made", "migrated", train_with(None)))
 
 
 def unknown(grown):
@@ -109,6 +125,7 @@ def test_u_follows_from_the_key_and_roles_do_not(grown, monkeypatch):
         assert seeds[purpose] == secret, purpose
 
 
+@postgresql_later
 def test_a_version_without_a_digest_keeps_u_of_its_seed(trained):
     """As versions from before there were seed keys: whatever key is here, u is that of the seed."""
     workspace = trained.workspace
@@ -121,10 +138,11 @@ def test_a_version_without_a_digest_keeps_u_of_its_seed(trained):
             node_seed(with_key(workspace, key).settings, manifest)
 
 
+@postgresql_later
+@secret_key
 def test_another_key_gives_other_sets_and_the_same_key_the_same(trained):
     """The negative control of all that compares sets: u is a part of them."""
     workspace = with_key(trained.workspace, SECRET)
-    run_training(workspace, promote="a key", new_seed_key=True)
     run_scoring(workspace)
     first = rows_of(workspace)
     with workspace.store.reading() as connection:
@@ -138,12 +156,13 @@ def test_another_key_gives_other_sets_and_the_same_key_the_same(trained):
     assert other != sets
 
 
+@postgresql_later
+@secret_key
 @pytest.mark.parametrize("key", [None, OTHER], ids=["lost", "wrong"])
-def test_a_lost_or_wrong_key_is_refused_and_never_replaced(grown, key):
-    workspace = with_key(grown.workspace, SECRET)
-    run_training(workspace)
+def test_a_lost_or_wrong_key_is_refused_and_never_replaced(trained, key):
+    workspace = with_key(trained.workspace, SECRET)
     without = with_key(workspace, key)
-    grown.arrive(grown.later[0])
+    trained.arrive(trained.later[0])
     for attempt in (
         lambda: run_training(without),
         lambda: run_scoring(without),
@@ -161,12 +180,14 @@ def test_a_lost_or_wrong_key_is_refused_and_never_replaced(grown, key):
     findings = list(check_seed_key(without.store, without.settings))
     assert findings[0].level == "error"
     assert "not here" in findings[0].text
-    assert run_scoring(workspace).evaluated == unknown(grown) + 100  # with the key all goes on
+    assert run_scoring(workspace).evaluated == unknown(trained) + 100  # with the key all goes on
 
 
-def test_only_an_explicit_wish_makes_another_key(grown):
-    workspace = with_key(grown.workspace, None)
-    first = run_training(workspace).version
+@postgresql_later
+@made_key
+def test_only_an_explicit_wish_makes_another_key(trained):
+    workspace = with_key(trained.workspace, None)
+    first = newest_manifest(workspace)["version"]
     keys = seed_keys(workspace.settings)
     before = keys.current()
     keys.file.unlink()
@@ -175,35 +196,39 @@ def test_only_an_explicit_wish_makes_another_key(grown):
     done = run_training(workspace, promote="the key was lost", new_seed_key=True)
     assert any("a new seed key was made" in sentence for sentence in done.announced)
     assert keys.current().digest != before.digest
-    assert run_scoring(workspace).evaluated == unknown(grown)
+    assert run_scoring(workspace).evaluated == unknown(trained)
     with pytest.raises(ModelError, match=first):
         run_promotion(workspace, first, "back")
     assert run_verification(workspace).problems == ()
 
 
-def test_a_new_key_leaves_the_one_in_use_in_use(grown):
+@postgresql_later
+@made_key
+def test_a_new_key_leaves_the_one_in_use_in_use(trained):
     """A key that leaked: the version in use needs the old one until the next is promoted."""
-    workspace = with_key(grown.workspace, None)
-    run_training(workspace)
+    workspace = with_key(trained.workspace, None)
     keys = seed_keys(workspace.settings)
     before = keys.current()
     second = run_training(workspace, new_seed_key=True)
     assert second.state == "candidate"
     assert second.comparison is not None or "seed key" not in second.not_compared
     assert keys.current().digest != before.digest
-    assert run_scoring(workspace).evaluated == unknown(grown)  # with the old key, which lies beside
+    due = unknown(trained)
+    assert run_scoring(workspace).evaluated == due  # with the old key, which lies beside
     run_promotion(workspace, second.version, "the new key")
-    grown.arrive(grown.later[0])
+    trained.arrive(trained.later[0])
     assert run_scoring(workspace).evaluated == 100
     levels = [finding.level for finding in check_seed_key(workspace.store, workspace.settings)]
     assert levels == ["ok"]
 
 
+@postgresql_later
 def test_a_new_key_that_is_the_old_one_is_refused(trained):
     with pytest.raises(ConfigError, match="holds the key of the versions so far"):
         run_training(trained.workspace, new_seed_key=True)
 
 
+@postgresql_later
 def test_a_guessable_key_and_an_old_version_are_warned_of(trained):
     workspace = trained.workspace
     (finding,) = check_seed_key(workspace.store, workspace.settings)
@@ -218,6 +243,7 @@ def test_a_guessable_key_and_an_old_version_are_warned_of(trained):
     assert "[model] seed" in finding.text
 
 
+@postgresql_later
 def test_who_has_no_key_can_check_everything_else(scored):
     """An auditor who is given the audit key alone: a sentence, and all other checks."""
     workspace = with_key(scored.workspace, None)
@@ -235,6 +261,7 @@ def test_who_has_no_key_can_check_everything_else(scored):
     assert any("mode 0644" in note for note in run_verification(workspace).notes)
 
 
+@postgresql_later
 def test_the_digest_is_sealed(scored):
     """Another digest in SQL, so that another key would fit: the chain has the manifest's hash."""
     workspace = scored.workspace
@@ -289,6 +316,7 @@ def _files(workspace):
     return [path for path in workspace.folder.rglob("*") if path.is_file()]
 
 
+@postgresql_later
 def test_missing_keys_are_named_by_version_and_digest(tmp_path, trained):
     recorded = manifests(trained.workspace.store, trained.workspace.project)
     settings = with_key(trained.workspace, None).settings
@@ -298,6 +326,7 @@ def test_missing_keys_are_named_by_version_and_digest(tmp_path, trained):
     assert SeedKeys(None, tmp_path).current() is None
 
 
+@postgresql_later
 def test_explanations_need_the_key_too(scored):
     workspace = scored.workspace
     with workspace.store.reading() as connection:

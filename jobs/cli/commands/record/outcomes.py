@@ -63,10 +63,10 @@ def outcomes(
         property_ = to_property or mapping.class_property
         sys.stdout.writelines(outcome_queries(mapping, property_, written))
     elif as_json:
-        print_json([outcome_row(found) for found in standing])
+        print_json([outcome_row(outcome) for outcome in standing])
     elif not standing:
         say("No node is done. Next: ringfence mark KEY done --outcome confirmed")
     else:
         shown = ("node", "outcome", "about", "who", "known_class", "note")
-        rows = [outcome_row(found) for found in standing]
+        rows = [outcome_row(outcome) for outcome in standing]
         table(f"{len(rows)} nodes are done", shown, [[row[name] for name in shown] for row in rows])
