@@ -23,6 +23,7 @@ from ringfence.jobs.dashboard.projects import LOGIN, NO_ANSWER, ProjectsApp
 from ringfence.jobs.dashboard.security import guard_of
 from ringfence.jobs.samples.audit_store import Plan, fill_store
 from tests.dashboard.conftest import HOSTILE, Site, settings_at
+from tests.patience import PATIENCE_SECONDS
 
 TOKENS = {"cards": "token of the cards", "loans / ä": "token of the loans"}
 LOANS = root_of("loans / ä")
@@ -48,7 +49,7 @@ def serving(app):
             time.sleep(0.02)
         yield listener.getsockname()[1]
         server.should_exit = True
-        thread.join(30)
+        thread.join(PATIENCE_SECONDS)
 
 
 @contextlib.contextmanager
