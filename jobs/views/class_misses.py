@@ -38,8 +38,8 @@ def class_alphas_of(run: Run, names: Sequence[str]) -> dict[str, float] | None:
     """What share of each class a run's sets may miss; None without a promise per class."""
     if not promise_named(run.promise).per_class:
         return None
-    own = PromiseOptions.recorded(json.loads(run.options)).classes
-    return {name: own.get(name, run.alpha) for name in names}
+    alphas = PromiseOptions.recorded(json.loads(run.options)).classes
+    return {name: alphas.get(name, run.alpha) for name in names}
 
 
 def describe_classes(
