@@ -81,7 +81,7 @@ def test_every_way_of_asking_for_the_form_of_a_project_is_seen(structure, line, 
 MAX_LOOSE_DICTIONARIES = 341
 """As many as at b008978: what crosses a module's border is a dataclass."""
 
-MAX_FILES_THAT_ASK = 6
+MAX_FILES_THAT_ASK = 7
 MAX_VAGUE_NAMES = 3
 
 
