@@ -10,7 +10,6 @@ from sqlalchemy import (
     Boolean,
     CheckConstraint,
     Column,
-    ColumnElement,
     Double,
     ForeignKeyConstraint,
     Index,
@@ -18,7 +17,6 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
-    literal_column,
     text,
 )
 
@@ -210,9 +208,6 @@ model never saw such a class. `top_p` is the largest p-value: how well the likel
 `node_key` is the record's key: the second node of a key has `1@` before it. `created_ns` is its
 creation time or when it was first seen, `evidence` a digest of what was read; once both NULL.
 `sampled`: its run drew it for the audit sample; `lists`: those it is on, with shares, as JSON."""
-
-IS_SAMPLED: ColumnElement[bool] = literal_column("prediction.sampled")
-"""As the partial index has it: SQLite uses that for no other way to say the same."""
 
 label = Table(
     "label",

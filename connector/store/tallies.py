@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, case, func, select
 
 from ringfence.connector.store.engine import Store
-from ringfence.connector.store.tables import IS_SAMPLED, further_set, grouping, prediction, run
+from ringfence.connector.store.tables import further_set, grouping, prediction, run
 from ringfence.connector.store.thresholds.strata import (
     WHOLE_RUN,
     By,
@@ -20,6 +20,7 @@ from ringfence.connector.store.thresholds.strata import (
     known_strata,
     same_node,
 )
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 Terms = tuple[str, str, str, float, str, bool]
 """Model, rule, score, alpha, the other options, whether all calibration nodes had equal weight."""

@@ -18,10 +18,9 @@ from ringfence.jobs.project.audit_store import open_audit
 from ringfence.jobs.project.same_database import remembers_project, require_same_database
 from ringfence.jobs.project.workspace import open_graph
 from ringfence.jobs.setup.checks.engine import check_engine
-from ringfence.jobs.setup.checks.environment import check_environment
+from ringfence.jobs.setup.checks.environment import check_environment, check_schedule
 from ringfence.jobs.setup.checks.extras import check_extras
 from ringfence.jobs.setup.checks.graph import check_graph
-from ringfence.jobs.setup.checks.schedule import check_schedule
 from ringfence.jobs.setup.checks.store import check_store
 from ringfence.jobs.setup.checks.telemetry import check_telemetry
 from ringfence.jobs.setup.finding import Finding, from_error, not_yet

@@ -15,7 +15,8 @@ from ringfence.connector.records import JoinedNode, RunCount
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import Store, dumps
 from ringfence.connector.store.retention.kept_detail import BEYOND_EXCLUSION, p_values_of
-from ringfence.connector.store.tables import IS_SAMPLED, joined, prediction, run
+from ringfence.connector.store.tables import joined, prediction, run
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 
 def insert_joined(

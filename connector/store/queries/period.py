@@ -15,8 +15,9 @@ from sqlalchemy import Connection, and_, case, func, select
 
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.blocks import split
-from ringfence.connector.store.tables import IS_SAMPLED, grouping, prediction, run
+from ringfence.connector.store.tables import grouping, prediction, run
 from ringfence.connector.store.thresholds.strata import group_name_column, same_node
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 RUNS_PER_STATEMENT = 500
 COUNTS = ("evaluated", "known", "covered", "unseen", "classes_in_sets")

@@ -16,7 +16,8 @@ from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import PAGE_ROWS, newest_mark, state_of
 from ringfence.connector.store.queries.worklist_filter import Known, State, holder, in_state
-from ringfence.connector.store.tables import IS_SAMPLED, mark, prediction, run
+from ringfence.connector.store.tables import mark, prediction, run
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 
 @dataclass(frozen=True, slots=True)

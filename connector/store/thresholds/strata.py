@@ -26,7 +26,6 @@ from sqlalchemy import (
 )
 
 from ringfence.connector.store.tables import (
-    IS_SAMPLED,
     further_set,
     grouping,
     label,
@@ -34,6 +33,7 @@ from ringfence.connector.store.tables import (
     run,
     threshold,
 )
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 By = Literal["run", "class", "group", "sample"]
 WHOLE_RUN: tuple[By, ...] = ("run", "sample")

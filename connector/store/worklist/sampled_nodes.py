@@ -11,12 +11,15 @@ import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, update
+from sqlalchemy import ColumnElement, Connection, literal_column, update
 
 from ringfence.connector.json_types import JsonObject
 from ringfence.connector.store.blocks import split
 from ringfence.connector.store.engine import dumps
 from ringfence.connector.store.tables import prediction
+
+IS_SAMPLED: ColumnElement[bool] = literal_column("prediction.sampled")
+"""As the partial index has it: SQLite uses that for no other way to say the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from sqlalchemy import func, select
 from ringfence.connector.store.engine import open_store
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.sample import count_sample
-from ringfence.connector.store.tables import IS_SAMPLED, prediction
+from ringfence.connector.store.tables import prediction
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 from tests.jobs.report.packs import PLAN, make_record
 
 
