@@ -6,7 +6,6 @@ requested. Lists ascend by the number that a node has in the whole graph, whoeve
 sum adds the same numbers in the same order however the rows are divided.
 """
 
-from functools import singledispatch
 from typing import Any
 
 from ringfence.models.inference.partition.base import Allocate, Part, PartUpdate
@@ -29,17 +28,10 @@ __all__ = [
     "rows_around",
 ]
 
+PARTS: dict[type[Any], type[Part[Any]]] = {TypedPlan: TypedPart}
+"""The parts of plans that are not of one table."""
+
 
 def new_part(number: int, plan: Any, allocate: Allocate) -> Part[Any]:
     """Return a partition without rows, of the family of networks that a plan is of."""
-    return _part_of(plan)(number, plan, allocate)
-
-
-@singledispatch
-def _part_of(_plan: object) -> type[Part[Any]]:
-    return TablePart
-
-
-@_part_of.register(TypedPlan)
-def _typed_part_of(_plan: TypedPlan) -> type[Part[Any]]:
-    return TypedPart
+    return PARTS.get(type(plan), TablePart)(number, plan, allocate)

@@ -41,17 +41,19 @@ def test_an_edit_fires_the_alarm_and_its_end_ends_it(scored, capsys):
     with receiver() as (url, posted):
         workspace = with_webhook(scored.workspace, url, pending_minutes=60.0)
         queries = ProjectQueries(workspace.store, workspace.project)
+        run_audit(workspace)
         assert verify(workspace).outcome == "done"
-        assert states(workspace) == {"record": "ok"}
+        assert states(workspace)["record"] == "ok"
         before = queries.chain_length()
         assert verify(workspace).outcome == "done"
         assert queries.chain_length() == before  # nothing new: no entry
-        edit(workspace, "UPDATE activation SET actor = actor || '!'")  # no audit rests on it
+        # no audit rests on it: the coverage of its run is on record already
+        edit(workspace, "UPDATE prediction SET evidence = evidence || '!'")
         assert verify(workspace).outcome == "failed"
         assert states(workspace)["record"] == "firing"
         assert verify(workspace).outcome == "failed"
         assert [(body["rule"], body["state"]) for body, *_ in posted] == [("record", "firing")]
-        assert "activation" in posted[0][0]["words"]
+        assert "evidence" in posted[0][0]["words"]
         report = run_audit(workspace)  # audits leave it as it is, and show it
         assert {alarm.rule: alarm.state for alarm in report.alarms}["record"] == "firing"
         assert report.alarm
@@ -59,7 +61,7 @@ def test_an_edit_fires_the_alarm_and_its_end_ends_it(scored, capsys):
         assert "ALARM record since" in capsys.readouterr().out
         metrics = exposition(queries).decode()
         assert 'ringfence_alarm{project="test",rule="record",state="firing"} 1' in metrics, metrics
-        edit(workspace, "UPDATE activation SET actor = replace(actor, '!', '')")
+        edit(workspace, "UPDATE prediction SET evidence = replace(evidence, '!', '')")
         assert verify(workspace).outcome == "done"
         assert states(workspace)["record"] == "ok"
         assert [body["state"] for body, *_ in posted] == ["firing", "ok"]

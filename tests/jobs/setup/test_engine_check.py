@@ -56,8 +56,11 @@ def test_networks_of_ringfence_run_on_workers_and_others_are_refused(tmp_path, g
     assert list(check_engine(settings_of(tmp_path, graph + OWN))) == []
 
 
-def test_training_a_network_that_the_engine_cant_compute_is_refused_before_anything(tmp_path):
+def test_training_a_network_that_the_engine_cant_compute_is_refused_before_anything(
+    tmp_path, monkeypatch
+):
     """There is no Neo4j, no store, no Ray: nothing of it was asked for."""
+    monkeypatch.delitem(sys.modules, "ringfence.jobs.engines.ray_workers", raising=False)
     settings = settings_of(tmp_path, ONE_LABEL + OWN + ON_RAY)
     workspace = Workspace(settings, settings.mapping(), None, None)
     with pytest.raises(ConfigError, match=r"can't compute the network their\.module:Net") as error:

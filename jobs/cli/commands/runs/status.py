@@ -9,7 +9,6 @@ from ringfence.connector.times import format_time
 from ringfence.jobs.cli.console import print_report, say, say_sentence, table
 from ringfence.jobs.cli.coverage_table import print_coverage, say_verdict
 from ringfence.jobs.cli.options import AsJson, Config
-from ringfence.jobs.views.promise import late_classes_of_run, promise_of_run, shift_of_run
 
 if TYPE_CHECKING:
     from ringfence.connector.store.queries.records import ModelRecord
@@ -30,6 +29,8 @@ def status(config: Config = None, as_json: AsJson = False) -> None:
 
 def print_status(current: Status) -> None:
     """Show models, the last runs, coverage, quarantine and the schedule."""
+    from ringfence.jobs.views.promise import late_classes_of_run, promise_of_run, shift_of_run
+
     say(
         f"Project {current.project}: read up to {current.watermark}; "
         f"{current.chain_entries} audit entries."

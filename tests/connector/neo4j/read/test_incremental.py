@@ -9,7 +9,7 @@ from ringfence.connector import mirror as mirrors
 from ringfence.connector.errors import GraphError
 from ringfence.connector.mapping import ColumnMapping, RelationMapping, map_one_label
 from ringfence.connector.neo4j.migrate import create_user_indexes
-from ringfence.connector.neo4j.read import append, sync, whole
+from ringfence.connector.neo4j.read import append, properties, sync, whole
 from ringfence.connector.neo4j.read.accounting import Difference
 from ringfence.connector.neo4j.read.reader import GraphReader
 from ringfence.connector.neo4j.read.sync import sync_mirror
@@ -291,13 +291,14 @@ def test_a_sample_that_is_unlike_the_rest_hides_no_wrong_time_kind(graph, reader
 
 def test_a_first_read_of_usual_nodes_takes_no_census_of_all(graph, reader, form, monkeypatch):
     asked = []
-    check, width = whole.check_time_types, whole.feature_width
+    check, width = whole.check_time_types, properties.feature_width
     monkeypatch.setattr(
         whole, "check_time_types", lambda *a, **k: (asked.append(k.get("sample")), check(*a, **k))
     )
-    monkeypatch.setattr(
-        whole, "feature_width", lambda g, m, *k: (asked.append(*k), width(g, m, *k))[1]
-    )
+    for module in (properties, whole):
+        monkeypatch.setattr(
+            module, "feature_width", lambda g, m, *k: (asked.append(*k), width(g, m, *k))[1]
+        )
     things(graph, 1, 2, 3)
     assert len(node_keys(read(reader).mirror)) == 3
     widths = [whole.SAMPLE_NODES] if form == ONE_LABEL else []  # raw columns have none
@@ -307,11 +308,14 @@ def test_a_first_read_of_usual_nodes_takes_no_census_of_all(graph, reader, form,
 @only_one_label
 def test_a_sample_of_another_width_than_most_is_corrected(graph, reader, monkeypatch):
     """Whichever nodes a sample has, the mirror holds those of the commonest width."""
-    width = whole.feature_width
+    width = properties.feature_width
     things(graph, 1, 2, 3)
     usual = width(reader.graph, reader.mapping)
     graph.run("CREATE (:Thing {id: 9, x: [1.0], created_at: datetime()})")
-    monkeypatch.setattr(whole, "feature_width", lambda g, m, *k: 1 if k else width(g, m))
+    for module in (properties, whole):
+        monkeypatch.setattr(
+            module, "feature_width", lambda g, m, sample=None: 1 if sample else width(g, m)
+        )
     mirror = read(reader).mirror
     assert (mirror.width, sorted(mirror.keys)) == (usual, ["i:1", "i:2", "i:3"])
     assert len(mirror.rejected) == 1
