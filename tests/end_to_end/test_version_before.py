@@ -93,11 +93,13 @@ window_nodes = 500
 FORMS = {"one-label": ONE_LABEL + REST, "several-labels": SEVERAL_LABELS + "[model]" + REST}
 
 BANKS = "UNWIND range(0, 6) AS i CREATE (:Bank {name: 'bank ' + i, size: i * i})"
+# All accounts of a batch are of one time: those that end a training are then drawn, as they were
+# by the version before, and not the latest.
 ACCOUNTS = """
 UNWIND range($first, $first + $count - 1) AS i
 WITH i, i * 37 % 101 / 101.0 AS x, i * 53 % 89 / 89.0 AS y
 CREATE (a:Account {id: i, features: [x, y, x * y, x - y], balance: 100 * x + i % 7,
-  country: ['de', 'fr', 'it'][i % 3], created_at: datetime.realtime()})
+  country: ['de', 'fr', 'it'][i % 3], created_at: datetime()})
 WITH a, i, x, y
 MATCH (b:Bank {name: 'bank ' + (i % 7)}) CREATE (a)-[:AT]->(b)
 WITH a, i, x, y
