@@ -17,6 +17,7 @@ from ringfence.connector.store.queries.worklist_filter import (
     Place,
     WorklistFilter,
     bounds_of,
+    known_of,
     membership_of,
 )
 from ringfence.connector.store.tables import prediction, run, worklist_entry
@@ -36,9 +37,7 @@ def listed_page(
     chosen = [here.project == queries.project, here.in_graph.is_(True), *on_list]
     if wanted.not_runs:
         chosen.append(here.seq.not_in(wanted.not_runs))
-    if wanted.known != "any":
-        is_known = here.label.is_not(None)
-        chosen.append(is_known if wanted.known == "yes" else ~is_known)
+    chosen += known_of(wanted.known)
     chosen += bounds_of(queries, wanted, prediction)
     chosen += membership_of(wanted, prediction)
     chosen += _after(wanted, rank, backwards)

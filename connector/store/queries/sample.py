@@ -15,7 +15,13 @@ from sqlalchemy import Select, func, select, tuple_
 from ringfence.connector.keys import decode_key
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.queries.worklist import PAGE_ROWS, newest_mark, state_of
-from ringfence.connector.store.queries.worklist_filter import Known, State, holder, in_state
+from ringfence.connector.store.queries.worklist_filter import (
+    Known,
+    State,
+    holder,
+    in_state,
+    known_of,
+)
 from ringfence.connector.store.tables import mark, prediction, run
 from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
@@ -79,10 +85,7 @@ def count_sample(queries: ProjectQueries) -> SampleCounts:
 
 def _query(queries: ProjectQueries, wanted: SampleFilter) -> Select[Any]:
     here = prediction.c
-    chosen = [here.project == queries.project, IS_SAMPLED]
-    if wanted.known != "any":
-        is_known = here.label.is_not(None)
-        chosen.append(is_known if wanted.known == "yes" else ~is_known)
+    chosen = [here.project == queries.project, IS_SAMPLED, *known_of(wanted.known)]
     if wanted.run is not None:
         chosen.append(here.seq == wanted.run)
     if wanted.after is not None:

@@ -16,6 +16,7 @@ from sqlalchemy import case, func, select
 from ringfence.connector.store.queries.project import ProjectQueries
 from ringfence.connector.store.tables import prediction, run, worklist_entry
 from ringfence.connector.store.worklist.list_counts import early_runs
+from ringfence.connector.store.worklist.sampled_nodes import IS_SAMPLED
 
 MAX_COUNTED_NODES = 20_000
 MAX_RUNS = 1_000
@@ -74,7 +75,7 @@ def _count(
         of_node.seq.between(runs[-1], runs[0]),
         of_node.seq.not_in(between),
         of_node.label.is_not(None),
-        *([of_node.sampled.is_(True)] if in_sample else []),
+        *([IS_SAMPLED] if in_sample else []),
     )
     of_class = queries.scalar(select(func.count()).where(*recent, of_node.label == class_))
     held = queries.rows(

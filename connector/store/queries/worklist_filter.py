@@ -13,7 +13,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, ScalarSelect, Table, and_, func, or_, select
 
 from ringfence.connector.store.queries.project import ProjectQueries
-from ringfence.connector.store.tables import grouping, mark, run
+from ringfence.connector.store.tables import grouping, mark, prediction, run
 from ringfence.connector.store.worklist.marks import OUTCOMES
 
 NO_LIST = ""
@@ -102,6 +102,14 @@ def _run_bounds(
         last = select(func.max(run.c.seq)).where(in_project, run.c.decided_ns < wanted.until_ns)
         bounds.append(nodes.c.seq <= func.coalesce(last.scalar_subquery(), -1))
     return bounds
+
+
+def known_of(known: Known) -> list[ColumnElement[bool]]:
+    """Condition on predictions: whether the class of their node is known."""
+    if known == "any":
+        return []
+    label = prediction.c.label
+    return [label.is_not(None) if known == "yes" else label.is_(None)]
 
 
 def membership_of(wanted: WorklistFilter, nodes: Table) -> list[ColumnElement[bool]]:
